@@ -1,0 +1,100 @@
+"""Content digests of images, remembered per file version so that a second look is cheap."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from d2cp.data.images import UnreadableError
+from d2cp.data.source import EncodedSource, Stamp
+from d2cp.errors import RunError
+from d2cp.files import write_csv
+
+T = TypeVar("T")
+
+
+def digest_bytes(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def threads() -> int:
+    """Decoding and hashing release the interpreter lock, so threads suffice."""
+    return min(16, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)
+
+
+def ordered_map(function: Callable[[int], T], rows: Sequence[int]) -> Iterator[T]:
+    """function(row) in threads, in order, with a bounded number of results waiting."""
+    iterator = iter(rows)
+    with ThreadPoolExecutor(threads()) as pool:
+        waiting: list[Future[T]] = [
+            pool.submit(function, row) for row in islice(iterator, 8 * threads())
+        ]
+        waiting.reverse()
+        try:
+            while waiting:
+                yield waiting.pop().result()
+                for row in islice(iterator, 1):
+                    waiting.insert(0, pool.submit(function, row))
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def row_digests(
+    source: EncodedSource, cache_dir: Path | None
+) -> tuple[list[bytes | None], dict[int, str]]:
+    """A digest for each row, None where the file cannot be read, and the reasons for those."""
+    index_path = None
+    if cache_dir is not None:
+        index_path = cache_dir / "digests" / f"{digest_bytes(source.location.encode()).hex()}.csv"
+    known = _read_index(index_path)
+    before = len(known)
+
+    def one(row: int) -> tuple[Stamp | None, bytes | str]:
+        try:
+            stamp = source.stamp(row)
+            return stamp, known.get(stamp) or digest_bytes(source.read(row))
+        except UnreadableError as error:
+            return None, str(error)
+
+    digests: list[bytes | None] = []
+    bad: dict[int, str] = {}
+    for row, (stamp, found) in enumerate(ordered_map(one, range(len(source)))):
+        if stamp is None or isinstance(found, str):
+            digests.append(None)
+            bad[row] = str(found)
+        else:
+            digests.append(found)
+            known[stamp] = found
+    if index_path is not None and len(known) > before:
+        _write_index(index_path, known)
+    return digests, bad
+
+
+def _read_index(path: Path | None) -> dict[Stamp, bytes]:
+    """A damaged index is not an error: its entries are computed again."""
+    if path is None or not path.is_file():
+        return {}
+    known = {}
+    try:
+        with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
+            for name, size, mtime, digest in islice(csv.reader(file), 1, None):
+                known[Stamp(name, int(size), int(mtime))] = bytes.fromhex(digest)
+    except (OSError, ValueError, csv.Error):
+        return {}
+    return known
+
+
+def _write_index(path: Path, known: dict[Stamp, bytes]) -> None:
+    latest = {stamp.name: (stamp, digest) for stamp, digest in known.items()}
+    rows = [(*stamp, digest.hex()) for stamp, digest in latest.values()]
+    try:
+        write_csv(path, ("name", "size", "mtime_ns", "digest"), rows)
+    except (RunError, UnicodeEncodeError):
+        return  # only a shortcut for the next time; the cache itself reports an unwritable disk
