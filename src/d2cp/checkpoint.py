@@ -6,6 +6,7 @@ repeats some steps and, since every draw is a function of the step, arrives at t
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
@@ -50,8 +51,9 @@ class Checkpointer:
         return time.monotonic() - self._last >= self.every_seconds
 
     def save(self, step: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
-        header = {"step": str(step), "identity": self.identity, "state": json.dumps(state)}
         plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        header = {"step": str(step), "identity": self.identity, "state": json.dumps(state)}
+        header["digest"] = _digest(plain, header["state"])
         path = self.directory / f"step-{step:09d}.safetensors"
         write_bytes(path, save(plain, metadata=header))
         for old in self._paths()[self.keep :]:
@@ -66,6 +68,8 @@ class Checkpointer:
                     header = file.metadata() or {}
                     tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 step, state = int(header["step"]), json.loads(header["state"])
+                if header["digest"] != _digest(tensors, header["state"]):
+                    raise ValueError("its bytes have changed")
             except (SafetensorError, OSError, KeyError, ValueError) as error:
                 warnings.warn(
                     f"{path} is damaged ({error}); going back to the checkpoint before it",
@@ -94,6 +98,14 @@ class Checkpointer:
         return sorted(
             (p for p in self.directory.iterdir() if _NAME.fullmatch(p.name)), reverse=True
         )
+
+
+def _digest(tensors: dict[str, Tensor], state: str) -> str:
+    digest = hashlib.sha256(state.encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,0 +1,21 @@
+"""The command line. Nothing here imports torch until a command needs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Console entry: faults a user can mend are shown in plain words, never as a traceback."""
+    from d2cp.cli.app import app
+    from d2cp.errors import D2CPError
+
+    try:
+        app(args=list(arguments) if arguments is not None else None)
+    except D2CPError as error:
+        print(f"d2cp: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        print("\nd2cp: stopped; the same command goes on where it was", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -1,0 +1,96 @@
+"""`d2cp show RUN`: what a run found and reached, for people or for scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="A run directory.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print documented, stable keys for scripts.")
+    ] = False,
+) -> None:
+    """Print what a run found: data, verdict, results, times."""
+    from d2cp.run import Run
+    from d2cp.summary import summarise
+
+    whole = summarise(Run.open(run))
+    if as_json:
+        typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if "data" in whole:
+        _show_counts(console, whole["data"])
+    if "discover" in whole:
+        _show_discovery(console, whole["discover"])
+    if "results" in whole:
+        show_results(console, whole["results"])
+    times = ", ".join(f"{stage} {s:.0f} s" for stage, s in whole["seconds"].items())
+    console.print(f"Times: {times or 'no stage has finished yet'}", markup=False)
+
+
+def _show_counts(console: Console, data: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(f"Data set {data['name']}"), box=None)
+    cells = sorted({cell for counts in data["counts"].values() for cell in counts})
+    table.add_column("split")
+    for cell in cells:
+        table.add_column(f"group {cell}" if "," in cell else f"class {cell}", justify="right")
+    for split, counts in data["counts"].items():
+        table.add_row(Text(split), *(str(counts.get(cell, 0)) for cell in cells))
+    console.print(table)
+
+
+def _show_discovery(console: Console, found: dict[str, Any]) -> None:
+    console.print(f"Shortcut: {found['verdict']}", style="bold", markup=False)
+    if "sentence" in found:
+        console.print(found["sentence"], markup=False)
+    for split, recall in found.get("recall", {}).items():
+        shares = ", ".join(f"{g}: {r:.3f}" for g, r in recall.items())
+        balanced = found["balanced_accuracy"][split]
+        console.print(f"  {split}: recall by group {shares}; balanced {balanced:.3f}", markup=False)
+    for warning in found.get("warnings", []):
+        console.print(f"  note: {warning}", markup=False)
+
+
+def show_results(console: Console, results: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Results (interval: 95% bootstrap over test images)", box=None)
+    table.add_column("method")
+    for name in ("seed", "split", "selection"):
+        table.add_column(name)
+    for name in ("worst group", "mean", "train-weighted"):
+        table.add_column(name, justify="right")
+    for r in results:
+        spread = r.get("intervals", {})
+        table.add_row(
+            Text(r["method"]),
+            str(r["seed"]),
+            r["split"],
+            r["selection"],
+            *(
+                _with_interval(r[key], spread.get(key))
+                for key in ("worst_group", "mean", "train_weighted_mean")
+                if key in r
+            ),
+        )
+    console.print(table)
+
+
+def _with_interval(value: float, interval: list[float] | None) -> str:
+    text = f"{100 * value:.1f}"
+    return text if not interval else f"{text} [{100 * interval[0]:.1f}, {100 * interval[1]:.1f}]"
