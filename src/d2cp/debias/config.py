@@ -1,0 +1,95 @@
+"""Every choice of stage 2. No torch here: the command line reads this file at start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from d2cp.errors import ConfigError
+
+SelectionRule = Literal["val_true_groups", "val_pseudo_groups", "val_worst_class"]
+PseudoSource = Literal["cbcm", "random", "true"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebiasConfig:
+    """Defaults: the paper's Waterbirds row where it has a value, else the decision named beside."""
+
+    # images
+    image_size: int = 224
+    resize: int = 256  # evaluation: shorter side to `resize`, then the centre `image_size`
+    augment: bool = True  # RandomResizedCrop, scale .7-1, ratio 3/4-4/3
+    flip: bool = True
+
+    # optimisation
+    epochs: int = 20
+    epoch_size: int = 0  # draws per epoch; 0: as many as there are training images
+    max_steps: int = 0  # 0: no limit
+    batch_size: int = 64  # over all processes
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 1e-3
+    clip: float = 1.0
+    scheduler: Literal["none", "step"] = "none"
+    scheduler_step: int = 10  # epochs; the paper gives neither this nor gamma
+    scheduler_gamma: float = 0.1
+
+    # prompts and heads
+    prompt_length: int = 10
+    prompt_dropout: float = 0.1
+    head_init: float = 0.01  # standard deviation; the paper gives none
+    head_bias: bool = True
+
+    # group losses
+    alpha: float = 1.2  # sampling exponent: w_i = (N / N_g)^alpha
+    eta: float = 0.01
+    weight_y: float = 1.0
+    weight_a: float = 1.0
+    weight_xrm_y: float = 1.0
+    weight_xrm_a: float = 1.0
+
+    # cross null-space projection
+    projector_grad: bool = False
+    projection_rank: Literal["full", "difference"] = "full"
+
+    # the rows of the ablation tables
+    use_pseudo: bool = True  # CBCM: group by (y, a~)
+    dual_branch: bool = True  # DCD
+    use_xrm: bool = True  # auxiliary groups
+    pseudo_source: PseudoSource = "cbcm"
+
+    # evaluation while training
+    selection: SelectionRule = "val_pseudo_groups"
+    evaluate_every: int = 0  # steps; 0: at the end of every epoch
+    evaluate_per_group: int = 0  # at most so many validation images per group; 0: all
+
+    def __post_init__(self) -> None:
+        positive = ("image_size", "epochs", "batch_size", "lr", "prompt_length", "scheduler_step")
+        for name in positive:
+            _require(getattr(self, name) > 0, self, name, "a number above 0")
+        not_negative = (
+            *("epoch_size", "max_steps", "momentum", "weight_decay", "clip", "alpha", "eta"),
+            *("evaluate_every", "evaluate_per_group", "head_init", "scheduler_gamma"),
+            *("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a"),
+        )
+        for name in not_negative:
+            _require(getattr(self, name) >= 0, self, name, "a number of at least 0")
+        _require(self.resize >= self.image_size, self, "resize", f"at least {self.image_size}")
+        _require(0 <= self.prompt_dropout < 1, self, "prompt_dropout", "a share in [0, 1)")
+        if self.dual_branch and not self.use_pseudo:
+            raise ConfigError(
+                "dual_branch is on and use_pseudo is off",
+                expected="pseudo labels for the spurious branch to learn",
+                remedy="set dual_branch = false, or use_pseudo = true",
+            )
+        if self.selection == "val_pseudo_groups" and not (self.use_pseudo or self.use_xrm):
+            raise ConfigError(
+                "selection = val_pseudo_groups, but the run has neither pseudo labels nor XRM",
+                expected="a rule that needs no groups",
+                remedy='set selection = "val_worst_class"',
+            )
+
+
+def _require(ok: bool, config: DebiasConfig, name: str, expected: str) -> None:
+    if not ok:
+        raise ConfigError(f"debias.{name} = {getattr(config, name)}", expected=expected)

@@ -1,0 +1,242 @@
+"""The one training loop: D2CP, its controls and its rivals differ in the step they hand it.
+
+Order, augmentation and dropout are functions of (seed, epoch, step), and the learning rate of the
+epoch, so a checkpoint needs only the module, the momentum and the best state so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from d2cp.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.debias.config import DebiasConfig
+from d2cp.errors import TrainingError
+from d2cp.metrics_log import MetricsLog
+from d2cp.progress import progress
+
+Rows = NDArray[np.int64]
+Score = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """This process's share of a batch."""
+
+    images: Tensor  # [b, 3, S, S] in [0, 1]
+    rows: Tensor  # [b], rows of the table
+    step: int
+    epoch: int
+
+
+Step = Callable[[Batch], tuple[Tensor, Mapping[str, float]]]  # loss of the global batch, figures
+Order = Callable[[int], Rows]  # epoch -> rows of the table
+Read = Callable[[Rows, int], Tensor]  # rows, epoch -> images [b, 3, S, S] in [0, 1]
+Evaluate = Callable[[], tuple[Score, Mapping[str, float]]]  # larger is better, figures
+
+
+@dataclass
+class Fitted:
+    """What the loop did. The module holds the best state when there was an evaluation."""
+
+    steps: int
+    best_step: int
+    best_score: Score | None
+    history: list[dict[str, float]] = field(default_factory=list)  # one entry an evaluation
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps of a run: whole batches, and one short batch where an epoch has less than one."""
+
+    per_epoch: int
+    total: int
+    evaluate_every: int
+
+    @classmethod
+    def of(cls, config: DebiasConfig, epoch_size: int) -> Plan:
+        if epoch_size < 1:
+            raise TrainingError("there is nothing to train on", expected="images in `train`")
+        per_epoch = max(1, epoch_size // config.batch_size)
+        total = config.epochs * per_epoch
+        if config.max_steps:
+            total = min(total, config.max_steps)
+        return cls(per_epoch, total, config.evaluate_every or per_epoch)
+
+    def evaluates(self, done: int) -> bool:
+        return done % self.evaluate_every == 0 or done == self.total
+
+
+def learning_rate(config: DebiasConfig, epoch: int) -> float:
+    """StepLR as a function of the epoch."""
+    if config.scheduler == "none":
+        return config.lr
+    return config.lr * config.scheduler_gamma ** (epoch // config.scheduler_step)
+
+
+def fit(
+    module: nn.Module,
+    step: Step,
+    order: Order,
+    read: Read,
+    config: DebiasConfig,
+    *,
+    epoch_size: int,
+    evaluate: Evaluate | None = None,
+    checkpointer: Checkpointer | None = None,
+    log: MetricsLog | None = None,
+    log_every: int = 10,
+    stage: str = "debias",
+    accelerator: Accelerator | None = None,
+    quiet: bool = False,
+) -> Fitted:
+    """Train all parameters of `module`; on return it holds the best state by `evaluate`."""
+    accelerator = accelerator or Accelerator()
+    module.to(accelerator.device)
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    optimizer = torch.optim.SGD(
+        parameters, lr=config.lr, momentum=config.momentum, weight_decay=config.weight_decay
+    )
+    plan = Plan.of(config, epoch_size)
+    fitted, best = Fitted(0, 0, None), {}
+    if checkpointer and (found := checkpointer.load()):
+        best = _restore(module, optimizer, fitted, found.tensors, found.state)
+        fitted.steps = found.step
+    main = accelerator.is_main_process
+    if log and main:
+        log.rewind(stage, fitted.steps)
+    batches = _batches(plan, order, read, fitted.steps, accelerator, config.batch_size)
+    with progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main) as bar:
+        for batch in batches:
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(config, batch.epoch)
+            loss, figures = _update(step, batch, parameters, optimizer, accelerator, config.clip)
+            done = fitted.steps = batch.step + 1
+            bar.step(len(batch.rows) * accelerator.num_processes, loss=loss)
+            if log and main and (done % log_every == 0 or done == 1):
+                log(stage, done, loss=loss, lr=optimizer.param_groups[0]["lr"], **figures)
+            if evaluate and plan.evaluates(done):
+                score, figures = evaluate()
+                fitted.history.append({"step": done, **figures})
+                if log and main:
+                    log(stage, done, **{f"val_{name}": v for name, v in figures.items()})
+                if fitted.best_score is None or score >= fitted.best_score:
+                    fitted.best_step, fitted.best_score = done, score
+                    best = {name: value.clone() for name, value in module.state_dict().items()}
+            if checkpointer and main and (checkpointer.due(done) or done == plan.total):
+                checkpointer.save(done, *_snapshot(module, optimizer, fitted, best))
+    if best:
+        module.load_state_dict(best)
+    return fitted
+
+
+def _update(
+    step: Step,
+    batch: Batch,
+    parameters: list[nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    accelerator: Accelerator,
+    clip: float,
+) -> tuple[float, Mapping[str, float]]:
+    optimizer.zero_grad()
+    with accelerator.autocast():
+        loss, figures = step(batch)
+    value = loss.item()
+    if not math.isfinite(value):
+        raise TrainingError(
+            f"the loss is {value} at step {batch.step}",
+            expected="a finite number",
+            remedy="lower debias.lr (a tenth is a good first try), or check the images",
+        )
+    loss.backward()  # type: ignore[no-untyped-call]
+    if accelerator.num_processes > 1:
+        _sum_gradients(parameters, accelerator)
+    if clip:
+        torch.nn.utils.clip_grad_norm_(parameters, clip)
+    optimizer.step()
+    return value, figures
+
+
+def _sum_gradients(parameters: list[nn.Parameter], accelerator: Accelerator) -> None:
+    """Add up the processes' gradients. Not DistributedDataParallel, which averages: the loss is
+    that of the global batch already (see processes.py)."""
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    flat = accelerator.reduce(torch.cat([g.flatten() for g in gradients]), reduction="sum")
+    parts = flat.split([p.numel() for p in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.grad = part.view_as(parameter).clone()
+
+
+def _batches(
+    plan: Plan, order: Order, read: Read, first: int, accelerator: Accelerator, size: int
+) -> Iterator[Batch]:
+    """The batches from step `first` on; the next one is read while this one is worked on."""
+    rank, world = accelerator.process_index, accelerator.num_processes
+    orders: dict[int, Rows] = {}
+
+    def load(step: int) -> Batch:
+        epoch, position = divmod(step, plan.per_epoch)
+        if epoch not in orders:
+            orders.clear()
+            orders[epoch] = order(epoch)
+        rows = orders[epoch][position * size : (position + 1) * size]
+        if len(rows) < world:
+            raise TrainingError(
+                f"a batch of {len(rows)} images cannot be shared by {world} processes",
+                remedy="use fewer processes or a larger debias.batch_size",
+            )
+        share = rows[rank::world]
+        return Batch(read(share, epoch), torch.from_numpy(share), step, epoch)
+
+    with ThreadPoolExecutor(1, thread_name_prefix="read") as pool:
+        ahead = pool.submit(load, first) if first < plan.total else None
+        for step in range(first, plan.total):
+            assert ahead is not None
+            batch = ahead.result()
+            ahead = pool.submit(load, step + 1) if step + 1 < plan.total else None
+            device = accelerator.device
+            yield Batch(batch.images.to(device), batch.rows.to(device), step, batch.epoch)
+
+
+def _snapshot(
+    module: nn.Module, optimizer: torch.optim.Optimizer, fitted: Fitted, best: dict[str, Tensor]
+) -> tuple[dict[str, Tensor], dict[str, object]]:
+    momentum, settings = optimizer_state(optimizer)
+    tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
+    tensors |= {f"best.{name}": value for name, value in best.items()} | momentum
+    state = {
+        "optimizer": settings,
+        "best_step": fitted.best_step,
+        "best_score": fitted.best_score,
+        "history": fitted.history,
+    }
+    return tensors, state
+
+
+def _restore(
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    fitted: Fitted,
+    tensors: dict[str, Tensor],
+    state: dict[str, object],
+) -> dict[str, Tensor]:
+    """Take up a checkpoint; returns the best state so far."""
+
+    def part(prefix: str) -> dict[str, Tensor]:
+        return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+    module.load_state_dict(part("module."))
+    load_optimizer_state(optimizer, tensors, state["optimizer"])  # type: ignore[arg-type]
+    score = state["best_score"]
+    fitted.best_step = state["best_step"]  # type: ignore[assignment]
+    fitted.best_score = None if score is None else tuple(score)  # type: ignore[arg-type]
+    fitted.history = state["history"]  # type: ignore[assignment]
+    return part("best.")

@@ -1,0 +1,35 @@
+"""The alpha-weighted sampler: w_i = (N / N_g(i))^alpha, draws with replacement."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.rng import numpy_generator, permutation
+
+
+def sample_weights(groups: NDArray[np.int64], alpha: float) -> NDArray[np.float64]:
+    """w_i = (N / N_g)^alpha: alpha 1 gives groups equal shares, alpha 0 the natural ones."""
+    sizes = np.bincount(groups)
+    return (len(groups) / sizes[groups].astype(np.float64)) ** alpha
+
+
+def weighted_order(
+    groups: NDArray[np.int64], alpha: float, draws: int, *, seed: int, epoch: int
+) -> NDArray[np.int64]:
+    """Positions of one epoch: `draws` of them, with replacement, a function of (seed, epoch)."""
+    weights = sample_weights(groups, alpha)
+    generator = numpy_generator(seed, "debias/sampler", epoch)
+    return generator.choice(len(groups), size=draws, p=weights / weights.sum())
+
+
+def natural_order(n: int, draws: int, *, seed: int, epoch: int) -> NDArray[np.int64]:
+    """Positions of one epoch in random order, without replacement until all have been seen.
+
+    With fewer draws than images, epochs take successive parts of one permutation.
+    """
+    first = epoch * draws
+    cycles = range(first // n, (first + draws - 1) // n + 1)
+    order = np.concatenate([permutation(seed, "debias", cycle, n) for cycle in cycles])
+    start = first - cycles[0] * n
+    return order[start : start + draws]
