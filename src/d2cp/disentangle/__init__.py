@@ -1,0 +1,8 @@
+"""Stage 1, first half: images to K disentangled concepts, by diffusion (EncDiff).
+
+Light to import: the parts that need torch are imported from their own modules.
+"""
+
+from d2cp.disentangle.config import DisentangleConfig
+
+__all__ = ["DisentangleConfig"]

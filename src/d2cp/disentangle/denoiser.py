@@ -1,0 +1,26 @@
+"""The denoising U-Net ε_θ(z_t, t, Φ(S)): diffusers' network, attending to the concept tokens."""
+
+from __future__ import annotations
+
+from diffusers import UNet2DConditionModel
+
+from d2cp.disentangle.config import DisentangleConfig
+
+
+def build_denoiser(config: DisentangleConfig, channels: int, side: int) -> UNet2DConditionModel:
+    levels = range(len(config.unet_channels))
+    down = ["CrossAttnDownBlock2D" if i in config.unet_attention else "DownBlock2D" for i in levels]
+    up = ["CrossAttnUpBlock2D" if i in config.unet_attention else "UpBlock2D" for i in levels]
+    return UNet2DConditionModel(
+        sample_size=side,
+        in_channels=channels,
+        out_channels=channels,
+        block_out_channels=config.unet_channels,
+        layers_per_block=config.unet_layers,
+        down_block_types=tuple(down),
+        up_block_types=tuple(reversed(up)),
+        cross_attention_dim=config.token_dim,
+        attention_head_dim=config.unet_heads,  # diffusers means the number of heads here
+        norm_num_groups=min(32, config.unet_channels[0] // 4),
+        resnet_time_scale_shift="scale_shift",
+    )

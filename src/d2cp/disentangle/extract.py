@@ -1,0 +1,39 @@
+"""Concepts of every image: the scalars S [N,K] and the tokens E [N,K,D] that mining reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from d2cp.disentangle.batches import ImageStore, load_images
+from d2cp.disentangle.model import ConceptModel
+
+
+@dataclass(frozen=True)
+class Concepts:
+    """Row i belongs to the i-th of the rows asked for."""
+
+    scalars: NDArray[np.float32]
+    tokens: NDArray[np.float32]
+
+
+@torch.no_grad()
+def extract(
+    model: ConceptModel, store: ImageStore, rows: NDArray[np.int64], batch: int = 256
+) -> Concepts:
+    """Scalars and tokens in evaluation mode, with the averaged weights the model ended with."""
+    model.eval()
+    scalars, tokens = [], []
+    for i in range(0, len(rows), batch):
+        some = rows[i : i + batch]
+        images = load_images(store, some).to(model.latent_std.device)
+        s = model.scalars(images, model.guided_scalars(images, some))
+        scalars.append(s.float().cpu().numpy())
+        tokens.append(model.concept_tokens(s).float().cpu().numpy())
+    k, d = model.config.concepts, model.config.token_dim
+    if not scalars:
+        return Concepts(np.zeros((0, k), np.float32), np.zeros((0, k, d), np.float32))
+    return Concepts(np.concatenate(scalars), np.concatenate(tokens))

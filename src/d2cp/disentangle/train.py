@@ -1,0 +1,101 @@
+"""Training the concept model: space, then guide, then encoder + tokens + denoiser together."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from d2cp.checkpoint import Checkpointer
+from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
+from d2cp.disentangle.config import DisentangleConfig
+from d2cp.disentangle.diffusion import add_noise, min_snr_weight, noise_loss
+from d2cp.disentangle.guide import Guide
+from d2cp.disentangle.guide_train import train_guide
+from d2cp.disentangle.loop import MetricsSink, ProgressFactory, Recipe, Watch, fit
+from d2cp.disentangle.model import ConceptModel
+from d2cp.disentangle.space import PixelSpace, Space
+from d2cp.errors import TrainingError
+from d2cp.progress import progress as show_progress
+from d2cp.rng import torch_generator
+
+STAGE = "disentangle"
+SCALE_IMAGES = 256
+
+
+def train_concepts(
+    store: ImageStore,
+    rows: NDArray[np.int64],
+    y: NDArray[np.int64],
+    config: DisentangleConfig,
+    seed: int,
+    *,
+    checkpointer: Checkpointer | None = None,
+    progress: ProgressFactory = show_progress,
+    log: MetricsSink | None = None,
+) -> ConceptModel:
+    """The concept model of the images `rows`. Their labels `y` reach the guide only."""
+    if len(rows) == 0:
+        raise TrainingError("there is no image to train on", expected="a train split with images")
+    accelerator = Accelerator(mixed_precision=config.precision)
+    watch = Watch(checkpointer, progress, log)
+    space: Space = PixelSpace(config.size, config.unshuffle)
+    guide: Guide | None = None
+    if config.guide_concepts and len(np.unique(y)) > 1:
+        guide = train_guide(store, rows, y, config, seed, accelerator, watch)
+    model = ConceptModel(config, space, guide, seed).to(accelerator.device)
+    _set_latent_scale(model, store, rows, seed)
+    guided = _all_guided(model, store, rows)
+
+    def loss_at(module: nn.Module, step: int) -> Tensor:
+        where = batch_positions(seed, STAGE, step, config.batch, len(rows))
+        share = slice(accelerator.process_index, None, accelerator.num_processes)
+        draw = torch_generator(seed, STAGE, step)
+        shape = (config.batch, space.channels, space.side, space.side)
+        noise = torch.randn(shape, generator=draw)[share].to(accelerator.device)
+        t = torch.randint(config.timesteps, (config.batch,), generator=draw)
+        t = t[share].to(accelerator.device)
+        images = load_images(store, rows[where[share]]).to(accelerator.device)
+        z_t = add_noise(model.to_latents(images), noise, t, model.alpha_bar)
+        predicted = module(images, guided[where[share]], z_t, t)
+        weight = min_snr_weight(model.alpha_bar[t], config.min_snr) if config.min_snr else None
+        return noise_loss(predicted, noise, config.loss, weight)
+
+    recipe = Recipe(
+        steps=config.steps,
+        batch=config.batch,
+        lr=config.lr,
+        lr_decay=config.lr_decay,
+        warmup=config.warmup,
+        weight_decay=config.weight_decay,
+        clip=config.clip,
+        ema=config.ema,
+        ema_warmup=config.ema_warmup,
+        ema_prefix="denoiser." if config.ema_scope == "denoiser" else "",
+    )
+    fit(model, loss_at, recipe, accelerator, watch, STAGE)
+    return model
+
+
+@torch.no_grad()
+def _set_latent_scale(
+    model: ConceptModel, store: ImageStore, rows: NDArray[np.int64], seed: int
+) -> None:
+    """Mean and standard deviation of the latents of some training images."""
+    where = batch_positions(seed, "disentangle/scale", 0, min(SCALE_IMAGES, len(rows)), len(rows))
+    latents = model.to_latents(load_images(store, rows[where]).to(model.latent_std.device))
+    model.latent_mean.copy_(latents.mean())
+    model.latent_std.copy_(latents.std().clamp(min=1e-3))
+
+
+@torch.no_grad()
+def _all_guided(model: ConceptModel, store: ImageStore, rows: NDArray[np.int64]) -> Tensor:
+    """The guide's scalars of each training row [N,G], computed once."""
+    device = model.latent_std.device
+    parts = [torch.zeros(0, model.guided, device=device)]
+    for i in range(0, len(rows) if model.guided else 0, SCALE_IMAGES):
+        some = rows[i : i + SCALE_IMAGES]
+        parts.append(model.guided_scalars(load_images(store, some).to(device), some))
+    return torch.cat(parts) if model.guided else torch.zeros(len(rows), 0, device=device)
