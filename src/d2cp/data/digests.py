@@ -52,7 +52,9 @@ def row_digests(
     """A digest for each row, None where the file cannot be read, and the reasons for those."""
     index_path = None
     if cache_dir is not None:
-        index_path = cache_dir / "digests" / f"{digest_bytes(source.location.encode()).hex()}.csv"
+        index_path = (
+            cache_dir / "digests" / f"{digest_bytes(os.fsencode(source.location)).hex()}.csv"
+        )
     known = _read_index(index_path)
     before = len(known)
 

@@ -1,0 +1,190 @@
+"""What every adapter ends with: raw columns → a checked table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.data.labels import encode
+from d2cp.data.source import FileSource
+from d2cp.data.splits import FRACTIONS, carve_validation, parse_splits, stratified_split
+from d2cp.data.table import SPLITS, Counts, Table
+from d2cp.errors import DataError
+
+SMALL_CLASS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to read a data set, beyond its path."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)  # filename, y, split, a → column
+    images: Path | None = None  # where the images are, if not beside the metadata
+    seed: int = 0
+    fractions: tuple[float, float, float] = FRACTIONS
+    named: bool = False  # the user named the format
+
+
+@dataclass(kw_only=True)
+class Columns:
+    """Raw columns, one entry an image, as an adapter reads them."""
+
+    names: list[str]
+    y: list[str]
+    split: list[str] | None
+    a: list[str] | None = None
+    places: list[str] | None = None  # where a row was read ("line 7"), for messages
+    classes: tuple[str, ...] | None = None  # all values of y in order, where y are names for sure
+
+
+def assemble(
+    columns: Columns,
+    *,
+    name: str,
+    format: str,
+    root: Path,
+    options: Options,
+    centre_crop: int | None = None,
+) -> Table:
+    """A table of files below `root`; paths, labels and splits are checked."""
+    warnings: list[str] = []
+    notes: list[str] = []
+    places = columns.places or [f"row {row + 1}" for row in range(len(columns.names))]
+    names = [safe_name(n, where) for n, where in zip(columns.names, places, strict=True)]
+    keep = _distinct_rows(names, columns, places, warnings)
+    names = [names[row] for row in keep]
+    if columns.classes is None:
+        y, class_names = encode([columns.y[row] for row in keep], "label column")
+    else:
+        class_names = columns.classes
+        y = np.array([class_names.index(columns.y[row]) for row in keep], dtype=np.int64)
+    a, attribute_names = None, None
+    if columns.a is not None:
+        a, attribute_names = encode([columns.a[row] for row in keep], "attribute column")
+    if columns.split is None:
+        split = stratified_split(y, options.seed, options.fractions)
+        notes.append(
+            f"no splits given: train/val/test drawn per class with seed {options.seed}, "
+            f"shares {'/'.join(f'{share:g}' for share in options.fractions)}"
+        )
+    else:
+        split = parse_splits([columns.split[row] for row in keep], "split column")
+    table = Table(
+        name=name,
+        format=format,
+        ids=np.array(names),
+        y=y,
+        split=split,
+        a=a,
+        class_names=class_names,
+        attribute_names=attribute_names,
+        source=FileSource(root, np.array(names), centre_crop),
+        warnings=tuple(warnings),
+        notes=tuple(notes),
+    )
+    return finish(table, options)
+
+
+def finish(table: Table, options: Options) -> Table:
+    """What must hold of every data set: two classes to tell apart, training and validation rows."""
+    warnings = list(table.warnings)
+    split = table.split
+    if table.n_classes < 2:
+        raise DataError(
+            f"{table.name!r} has one class only: {table.class_names[0]!r}",
+            expected="two classes or more",
+            remedy="check the label column, or the class folders",
+        )
+    if not (split == 0).any():
+        raise DataError(
+            f"{table.name!r} has no training rows",
+            expected=f"splits {', '.join(SPLITS)}",
+            remedy="mark training rows with 0 or train",
+        )
+    if not (split == 1).any():
+        share = options.fractions[1] / max(options.fractions[0] + options.fractions[1], 1e-9)
+        split = carve_validation(table.y, split, options.seed, share or 0.15)
+        warnings.append(
+            f"no validation split: {int((split == 1).sum())} rows taken from train, per class, "
+            f"with seed {options.seed}"
+        )
+    if not (split == 2).any():
+        warnings.append("no test split: nothing can be scored on held-out data")
+    training = np.bincount(table.y[split == 0], minlength=table.n_classes)
+    for label, n in enumerate(training):
+        if n < SMALL_CLASS:
+            warnings.append(
+                f"class {table.class_names[label]!r} has {int(n)} training "
+                f"image{'' if n == 1 else 's'}"
+            )
+    if _not_contiguous(table.class_names):
+        note = f"labels renumbered 0…{table.n_classes - 1}; their own numbers are the class names"
+        table = replace(table, notes=(*table.notes, note))
+    return replace(table, split=split, warnings=tuple(warnings))
+
+
+def expect(
+    table: Table, published: str, counts: Counts, *, claimed: bool, rename: bool = True
+) -> Table:
+    """Attach published group counts to a table that is, or claims to be, the published set."""
+    found = table.counts()
+    equal = all(found.get(split) == cells for split, cells in counts.items())
+    total = sum(sum(cells.values()) for cells in counts.values())
+    if equal or claimed or len(table) == total:
+        name = published if equal and rename else table.name
+        return replace(table, name=name, expected_counts=counts)
+    note = f"in the form of {published}, but not the published set: {len(table)} rows, not {total}"
+    return replace(table, notes=(*table.notes, note))
+
+
+def safe_name(name: str, where: str) -> str:
+    """A normal relative path; one that points outside the data folder is an error."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    absolute = name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) is not None
+    if not parts or absolute or ".." in parts or "\0" in name:
+        raise DataError(
+            f"{where}: file name {name!r}",
+            expected="a relative path inside the data folder",
+            remedy="write paths relative to the folder of the images (without .. or a leading /)",
+        )
+    return str(PurePosixPath(name))
+
+
+def _distinct_rows(
+    names: Sequence[str], columns: Columns, places: Sequence[str], warnings: list[str]
+) -> NDArray[np.int64]:
+    """Rows without exact repetitions; two rows that disagree about one file are an error."""
+    first: dict[str, int] = {}
+    keep: list[int] = []
+    repeated = 0
+
+    def facts(row: int) -> tuple[str, ...]:
+        split = "" if columns.split is None else columns.split[row]
+        return columns.y[row], split, "" if columns.a is None else columns.a[row]
+
+    for row, name in enumerate(names):
+        before = first.setdefault(name, row)
+        if before == row:
+            keep.append(row)
+        elif facts(before) == facts(row):
+            repeated += 1
+        else:
+            raise DataError(
+                f"{name} is listed twice with different labels or splits "
+                f"({places[before]} and {places[row]})",
+                expected="one row an image",
+                remedy="remove the wrong row",
+            )
+    if repeated:
+        warnings.append(f"{repeated} repeated rows, each kept once")
+    return np.array(keep, dtype=np.int64)
+
+
+def _not_contiguous(class_names: tuple[str, ...]) -> bool:
+    numeric = all(re.fullmatch(r"[+-]?\d+", name) for name in class_names)
+    return numeric and [int(name) for name in class_names] != list(range(len(class_names)))
