@@ -14,9 +14,9 @@ from d2cp.disentangle.denoiser import build_denoiser
 from d2cp.disentangle.diffusion import alphas_cumprod
 from d2cp.disentangle.encoder import build_encoder
 from d2cp.disentangle.guide import Guide
+from d2cp.disentangle.init import seeded
 from d2cp.disentangle.space import Space
 from d2cp.disentangle.tokens import build_tokens
-from d2cp.disentangle.init import seeded
 
 
 class ConceptModel(nn.Module):

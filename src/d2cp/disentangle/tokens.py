@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,7 +17,7 @@ class ConceptTokens(nn.Module):
         widths = (1, *hidden, dim)
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
-        for fan_in, fan_out in zip(widths, widths[1:], strict=False):
+        for fan_in, fan_out in itertools.pairwise(widths):
             bound = fan_in**-0.5
             self.weights.append(nn.Parameter(torch.empty(concepts, fan_in, fan_out)))
             self.biases.append(nn.Parameter(torch.empty(concepts, 1, fan_out)))
@@ -41,7 +43,7 @@ class SharedTokens(nn.Module):
         widths = (1 + dim, *hidden, dim)
         self.embedding = nn.Parameter(torch.randn(concepts, dim))
         self.layers = nn.ModuleList(
-            nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)
+            nn.Linear(a, b) for a, b in itertools.pairwise(widths)
         )
 
     def forward(self, scalars: Tensor) -> Tensor:
