@@ -58,25 +58,39 @@ def row_digests(
     known = _read_index(index_path)
     before = len(known)
 
-    def one(row: int) -> tuple[Stamp | None, bytes | str]:
-        try:
-            stamp = source.stamp(row)
-            return stamp, known.get(stamp) or digest_bytes(source.read(row))
-        except UnreadableError as error:
-            return None, str(error)
+    stamps, bad = row_stamps(source)
+    unknown = [row for row, stamp in stamps.items() if stamp not in known]
 
-    digests: list[bytes | None] = []
-    bad: dict[int, str] = {}
-    for row, (stamp, found) in enumerate(ordered_map(one, range(len(source)))):
-        if stamp is None or isinstance(found, str):
-            digests.append(None)
-            bad[row] = str(found)
+    def one(row: int) -> bytes | str:
+        try:
+            return digest_bytes(source.read(row))
+        except UnreadableError as error:
+            return str(error)
+
+    for row, found in zip(unknown, ordered_map(one, unknown), strict=True):
+        if isinstance(found, str):
+            bad[row] = found
         else:
-            digests.append(found)
-            known[stamp] = found
+            known[stamps[row]] = found
     if index_path is not None and len(known) > before:
         _write_index(index_path, known)
+    digests = [
+        None if row in bad or row not in stamps else known[stamps[row]]
+        for row in range(len(source))
+    ]
     return digests, bad
+
+
+def row_stamps(source: EncodedSource) -> tuple[dict[int, Stamp], dict[int, str]]:
+    """The version of each row's file, and the reasons of those that have none."""
+    stamps: dict[int, Stamp] = {}
+    bad: dict[int, str] = {}
+    for row in range(len(source)):
+        try:
+            stamps[row] = source.stamp(row)
+        except UnreadableError as error:
+            bad[row] = str(error)
+    return stamps, bad
 
 
 def _read_index(path: Path | None) -> dict[Stamp, bytes]:

@@ -109,12 +109,7 @@ def _open_encoded(
 def _open_coloured(
     source: ColouredSource, size: int, resize: str, cache_dir: Path, quiet: bool
 ) -> ImageStore:
-    digests: list[bytes | None] = [
-        digest_bytes(
-            source.grey[source.index[row]].tobytes() + source.palette[source.colour[row]].tobytes()
-        )
-        for row in range(len(source))
-    ]
+    digests: list[bytes | None] = [source.digest(row) for row in range(len(source))]
 
     def render(row: int) -> NDArray[np.uint8]:
         pixels = source.pixels(np.array([row], dtype=np.int64))[0]

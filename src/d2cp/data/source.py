@@ -140,6 +140,11 @@ class ColouredSource:
         tint = self.palette[self.colour[rows]].astype(np.uint16)[:, None, None, :]
         return ((grey * tint + 127) // 255).astype(np.uint8)
 
+    def digest(self, row: int) -> bytes:
+        """Content of one row."""
+        tint = self.palette[self.colour[row]].tobytes()
+        return hashlib.blake2b(self.grey[self.index[row]].tobytes() + tint, digest_size=16).digest()
+
     def identity(self) -> str:
         digest = hashlib.blake2b(self.palette.tobytes(), digest_size=16)
         digest.update(self.index.astype("<i8").tobytes() + self.colour.astype("<i8").tobytes())

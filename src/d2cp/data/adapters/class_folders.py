@@ -45,8 +45,9 @@ def load(path: Path, options: Options) -> Table:
             names += found
             y += [label] * len(found)
             split += [top] * len(found)
-    if not names:
-        raise DataError(f"no class folder with images in {path}", expected=f"\n{LAYOUT}")
+    if len(set(y)) < 2:
+        held = f"images only below {y[0]!r}" if y else "no folder with images"
+        raise DataError(f"{path} has {held}", expected=f"two classes or more:\n{LAYOUT}")
     root = path.resolve()
     # A folder called "none" or "1.5" is a name here, not a missing or fractional label.
     columns = Columns(
