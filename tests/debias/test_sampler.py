@@ -10,7 +10,7 @@ GROUPS = np.repeat(np.array([0, 1, 3]), [900, 90, 10])  # group 2 is empty in th
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 1.8])
 def test_weights_are_the_formula(alpha: float) -> None:
-    expected = [(1000 / (GROUPS == g).sum()) ** alpha for g in GROUPS]
+    expected = [(1000 / (g == GROUPS).sum()) ** alpha for g in GROUPS]
     assert np.allclose(sample_weights(GROUPS, alpha), expected)
 
 

@@ -82,12 +82,6 @@ class DebiasConfig:
                 expected="pseudo labels for the spurious branch to learn",
                 remedy="set dual_branch = false, or use_pseudo = true",
             )
-        if self.selection == "val_pseudo_groups" and not (self.use_pseudo or self.use_xrm):
-            raise ConfigError(
-                "selection = val_pseudo_groups, but the run has neither pseudo labels nor XRM",
-                expected="a rule that needs no groups",
-                remedy='set selection = "val_worst_class"',
-            )
 
 
 def _require(ok: bool, config: DebiasConfig, name: str, expected: str) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.data.loader import prefetch
 from d2cp.debias.config import DebiasConfig
 from d2cp.errors import TrainingError
 from d2cp.metrics_log import MetricsLog
@@ -36,10 +36,13 @@ class Batch:
     step: int
     epoch: int
 
+    def to(self, device: torch.device) -> Batch:
+        return replace(self, images=self.images.to(device), rows=self.rows.to(device))
+
 
 Step = Callable[[Batch], tuple[Tensor, Mapping[str, float]]]  # loss of the global batch, figures
 Order = Callable[[int], Rows]  # epoch -> rows of the table
-Read = Callable[[Rows, int], Tensor]  # rows, epoch -> images [b, 3, S, S] in [0, 1]
+Read = Callable[[Rows, Rows, int], Tensor]  # rows, their draws, epoch -> images [b, 3, S, S]
 Evaluate = Callable[[], tuple[Score, Mapping[str, float]]]  # larger is better, figures
 
 
@@ -115,7 +118,8 @@ def fit(
         log.rewind(stage, fitted.steps)
     batches = _batches(plan, order, read, fitted.steps, accelerator, config.batch_size)
     with progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main) as bar:
-        for batch in batches:
+        for batch in prefetch(batches, ahead=1):
+            batch = batch.to(accelerator.device)
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(config, batch.epoch)
             loss, figures = _update(step, batch, parameters, optimizer, accelerator, config.clip)
@@ -178,32 +182,21 @@ def _sum_gradients(parameters: list[nn.Parameter], accelerator: Accelerator) -> 
 def _batches(
     plan: Plan, order: Order, read: Read, first: int, accelerator: Accelerator, size: int
 ) -> Iterator[Batch]:
-    """The batches from step `first` on; the next one is read while this one is worked on."""
+    """This process's batches from step `first` on."""
     rank, world = accelerator.process_index, accelerator.num_processes
-    orders: dict[int, Rows] = {}
-
-    def load(step: int) -> Batch:
+    rows, current = np.empty(0, np.int64), -1
+    for step in range(first, plan.total):
         epoch, position = divmod(step, plan.per_epoch)
-        if epoch not in orders:
-            orders.clear()
-            orders[epoch] = order(epoch)
-        rows = orders[epoch][position * size : (position + 1) * size]
-        if len(rows) < world:
+        if epoch != current:
+            rows, current = order(epoch), epoch
+        draws = np.arange(position * size, min((position + 1) * size, len(rows)))[rank::world]
+        if not len(draws):
             raise TrainingError(
                 f"a batch of {len(rows)} images cannot be shared by {world} processes",
                 remedy="use fewer processes or a larger debias.batch_size",
             )
-        share = rows[rank::world]
-        return Batch(read(share, epoch), torch.from_numpy(share), step, epoch)
-
-    with ThreadPoolExecutor(1, thread_name_prefix="read") as pool:
-        ahead = pool.submit(load, first) if first < plan.total else None
-        for step in range(first, plan.total):
-            assert ahead is not None
-            batch = ahead.result()
-            ahead = pool.submit(load, step + 1) if step + 1 < plan.total else None
-            device = accelerator.device
-            yield Batch(batch.images.to(device), batch.rows.to(device), step, batch.epoch)
+        images = read(rows[draws], draws, epoch)
+        yield Batch(images, torch.from_numpy(rows[draws]), step, epoch)
 
 
 def _snapshot(

@@ -19,6 +19,10 @@ def process_count() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
+def process_rank() -> int:
+    return dist.get_rank() if process_count() > 1 else 0
+
+
 class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:

@@ -30,7 +30,8 @@ def row_space(weight: Tensor, rank: Rank = "full") -> Tensor:
     rows = _rows(weight.detach(), rank)
     _, sigma, vh = torch.linalg.svd(rows, full_matrices=False)
     threshold = sigma.max() * max(rows.shape) * torch.finfo(torch.float32).eps
-    return (vh * (sigma > threshold).unsqueeze(1)).T
+    basis: Tensor = (vh * (sigma > threshold).unsqueeze(1)).T
+    return basis
 
 
 def null_space_projection(features: Tensor, basis: Tensor) -> Tensor:
@@ -47,7 +48,8 @@ def null_space_projection_with_grad(
     rows = _rows(weight, rank)
     inverse = torch.linalg.pinv(rows, rtol=max(rows.shape) * torch.finfo(torch.float32).eps)
     h = features.float()
-    return (h - (h @ rows.T) @ inverse.T).to(features.dtype)
+    projected: Tensor = h - (h @ rows.T) @ inverse.T
+    return projected.to(features.dtype)
 
 
 def fold(weight: Tensor, basis: Tensor) -> Tensor:

@@ -1,0 +1,96 @@
+"""What stage 2 may know of each row of a table, and the groups made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.debias.config import DebiasConfig, PseudoSource, SelectionRule
+from d2cp.errors import ConfigError
+from d2cp.rng import numpy_generator
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """Columns over all rows of a table. `true_a` serves the rule `val_true_groups` alone."""
+
+    y: Ints
+    classes: int
+    train: Ints  # rows
+    val: Ints  # rows; may be empty: then the last state is kept
+    a: Ints | None = None  # the pseudo label, 0 … attributes-1
+    attributes: int = 2
+    y_xrm: Ints | None = None  # XRM's bit on y
+    a_xrm: Ints | None = None  # XRM's bit on a
+    true_a: Ints | None = None
+
+    def pseudo_groups(self) -> Ints:
+        """g = A*y + a, the grouping of both branches."""
+        return self.attributes * self.y + _given(self.a, "pseudo labels", "use_pseudo")
+
+    def target_groups(self) -> Ints:
+        """gamma^y = 2y + y_xrm."""
+        return 2 * self.y + _given(self.y_xrm, "XRM bits on y", "use_xrm")
+
+    def spurious_groups(self) -> Ints:
+        """gamma^a = 2a + a_xrm."""
+        a = _given(self.a, "pseudo labels", "use_pseudo")
+        return 2 * a + _given(self.a_xrm, "XRM bits on the pseudo labels", "use_xrm")
+
+
+def training_groups(labels: Labels, config: DebiasConfig) -> Ints | None:
+    """The grouping that the sampler balances; None for natural sampling."""
+    if config.use_pseudo:
+        return labels.pseudo_groups()
+    return labels.target_groups() if config.use_xrm else None
+
+
+def selection_groups(labels: Labels, rule: SelectionRule) -> Ints:
+    """The grouping whose worst accuracy on validation picks the state that is kept."""
+    if rule == "val_worst_class":
+        return labels.y
+    if rule == "val_true_groups":
+        true = _given(labels.true_a, "true attributes", "selection")
+        return (int(true.max()) + 1) * labels.y + true
+    return labels.pseudo_groups() if labels.a is not None else labels.target_groups()
+
+
+def evaluation_rows(labels: Labels, groups: Ints, per_group: int, *, seed: int) -> Ints:
+    """Validation rows, at most `per_group` of a group (0: all), in table order."""
+    if per_group == 0:
+        return labels.val
+    generator = numpy_generator(seed, "debias/validation")
+    shuffled = generator.permutation(labels.val)
+    kept = [shuffled[groups[shuffled] == g][:per_group] for g in np.unique(groups[labels.val])]
+    return np.sort(np.concatenate(kept)) if kept else labels.val
+
+
+def pseudo_labels(
+    source: PseudoSource,
+    *,
+    mined: Ints | None = None,
+    true: Ints | None = None,
+    count: int = 0,
+    attributes: int = 2,
+    seed: int = 0,
+) -> Ints:
+    """The labels of the spurious branch: mined, the true attribute, or random (an ablation)."""
+    if source == "random":
+        generator = numpy_generator(seed, "debias/random-pseudo-labels")
+        return generator.integers(attributes, size=count)
+    if source == "true":
+        return _given(true, "true attributes", "pseudo_source")
+    return _given(mined, "mined pseudo labels", "pseudo_source")
+
+
+def _given(column: Ints | None, what: str, field: str) -> Ints:
+    if column is None:
+        raise ConfigError(
+            f"debias.{field} asks for {what}, and this run has none",
+            remedy=f"change debias.{field}, or provide them",
+        )
+    return column

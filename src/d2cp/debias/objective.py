@@ -1,0 +1,96 @@
+"""The total objective: up to four GroupDRO terms over two branches, or plain cross-entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from d2cp.backbone import Backbone
+from d2cp.debias.config import DebiasConfig
+from d2cp.debias.group_dro import GroupDRO
+from d2cp.debias.labels import Ints, Labels
+from d2cp.debias.loop import Batch
+from d2cp.debias.model import DualBranch, PromptClassifier
+from d2cp.debias.processes import global_mean
+from d2cp.debias.prompts import prompt_mask
+
+
+class D2CPObjective(nn.Module):
+    """Model and GroupDRO weights: all that a checkpoint of stage 2 must hold.
+
+    Terms: (g, y) and (g, a) with the pseudo labels, (gamma^y, y) and (gamma^a, a) with XRM; those
+    of the spurious branch only when there are two branches. Without a term: ERM.
+    """
+
+    def __init__(
+        self,
+        model: DualBranch | PromptClassifier,
+        backbone: Backbone,
+        labels: Labels,
+        config: DebiasConfig,
+        *,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self._frozen = (backbone,)  # in a tuple: not a submodule, so not part of the state
+        self._config, self._seed = config, seed
+        self._y = torch.from_numpy(labels.y)
+        self._a = None if labels.a is None else torch.from_numpy(labels.a)
+        self.weights: dict[str, float] = {}
+        self._groups: dict[str, Tensor] = {}
+        self.dro = nn.ModuleDict()
+        dual, bits = isinstance(model, DualBranch), 2
+        pairs = labels.classes * labels.attributes
+        if config.use_pseudo:
+            self._add("y", labels.pseudo_groups(), pairs, config.weight_y)
+            if dual:
+                self._add("a", labels.pseudo_groups(), pairs, config.weight_a)
+        if config.use_xrm:
+            self._add("xrm_y", labels.target_groups(), labels.classes * bits, config.weight_xrm_y)
+            if dual:
+                groups = labels.spurious_groups()
+                self._add("xrm_a", groups, labels.attributes * bits, config.weight_xrm_a)
+
+    def _add(self, name: str, groups: Ints, count: int, weight: float) -> None:
+        self.dro[name] = GroupDRO(count, self._config.eta)
+        self._groups[name] = torch.from_numpy(groups)
+        self.weights[name] = weight
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Mapping[str, float]]:
+        """The loss of the global batch, and its terms."""
+        (backbone,) = self._frozen
+        losses = self._branch_losses(backbone, batch)
+        if not self.dro:
+            return global_mean(losses["y"]), {}
+        rows = batch.rows.cpu()
+        terms = {}
+        for name, dro in self.dro.items():
+            groups = self._groups[name][rows].to(batch.rows.device)
+            terms[name] = dro(losses[name[-1]], groups)
+        total = torch.stack([self.weights[name] * term for name, term in terms.items()]).sum()
+        return total, {f"loss_{name}": term.item() for name, term in terms.items()}
+
+    def _branch_losses(self, backbone: Backbone, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy per image of each branch, computed once a batch."""
+        rows, device = batch.rows.cpu(), batch.rows.device
+        mask = None
+        if self._config.prompt_dropout:
+            shape = tuple(self.model.prompts.shape)
+            mask = prompt_mask(
+                shape, self._config.prompt_dropout, seed=self._seed, step=batch.step
+            ).to(device)
+        y = self._y[rows].to(device)
+        if isinstance(self.model, DualBranch):
+            assert self._a is not None
+            logits_y, logits_a = self.model(backbone, batch.images, mask)
+            a = self._a[rows].to(device)
+            return {
+                "y": cross_entropy(logits_y, y, reduction="none"),
+                "a": cross_entropy(logits_a, a, reduction="none"),
+            }
+        logits = self.model(backbone, batch.images, mask)
+        return {"y": cross_entropy(logits, y, reduction="none")}

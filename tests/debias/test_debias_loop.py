@@ -1,0 +1,152 @@
+"""The loop: resumes bit for bit, keeps the best state, refuses what is not finite."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from d2cp.checkpoint import Checkpointer
+from d2cp.debias.config import DebiasConfig
+from d2cp.debias.loop import Batch, Fitted, Plan, Rows, fit, learning_rate
+from d2cp.debias.processes import global_mean
+from d2cp.errors import TrainingError
+from d2cp.metrics_log import MetricsLog
+from d2cp.rng import numpy_generator, permutation
+
+N, CONFIG = 50, DebiasConfig(epochs=3, batch_size=8, lr=0.5, image_size=4, resize=4)
+Y = torch.arange(N) % 2
+
+
+class KilledError(Exception):
+    pass
+
+
+def read(rows: Rows, draws: Rows, epoch: int) -> Tensor:
+    noise = numpy_generator(0, "noise", epoch).normal(size=(N, 3, 4, 4))[draws]
+    return torch.from_numpy(noise).float() + Y[rows].view(-1, 1, 1, 1)
+
+
+def order(epoch: int) -> Rows:
+    return permutation(7, "test", epoch, N)
+
+
+def new_module() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Flatten(), nn.Linear(48, 2))
+
+
+def run(
+    module: nn.Module,
+    directory: Path | None = None,
+    *,
+    kill_at: int = -1,
+    config: DebiasConfig = CONFIG,
+    log: MetricsLog | None = None,
+    scores: list[float] | None = None,
+) -> Fitted:
+    def step(batch: Batch) -> tuple[Tensor, dict[str, float]]:
+        if batch.step == kill_at:
+            raise KilledError
+        losses = cross_entropy(module(batch.images), Y[batch.rows], reduction="none")
+        return global_mean(losses), {"size": float(len(batch.rows))}
+
+    def evaluate() -> tuple[tuple[float, ...], dict[str, float]]:
+        score = scores.pop(0) if scores else module(read(order(0), order(0), 0))[0, 0].item()
+        return (score,), {"score": score}
+
+    checkpointer = Checkpointer(directory, "test", every_steps=2) if directory else None
+    return fit(
+        module, step, order, read, config, epoch_size=N, evaluate=evaluate,
+        checkpointer=checkpointer, log=log, log_every=1, quiet=True,
+    )  # fmt: skip
+
+
+def weights(module: nn.Module) -> Tensor:
+    return torch.cat([p.detach().flatten() for p in module.parameters()])
+
+
+@pytest.mark.parametrize("kill_at", [0, 1, 5, 6, 11, 17])
+def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, kill_at: int) -> None:
+    whole = new_module()
+    (tmp_path / "whole").mkdir()
+    expected = run(whole, log=MetricsLog(tmp_path / "whole"))
+    broken, log = new_module(), MetricsLog(tmp_path)
+    with pytest.raises(KilledError):
+        run(broken, tmp_path / "checkpoints", kill_at=kill_at, log=log)
+    resumed = new_module()
+    with torch.no_grad():
+        for p in resumed.parameters():
+            p.fill_(9.0)  # what it starts from must not matter once there is a checkpoint
+    if kill_at < 2:
+        resumed = new_module()  # nothing was saved yet
+    fitted = run(resumed, tmp_path / "checkpoints", log=log)
+    assert torch.equal(weights(resumed), weights(whole))
+    assert fitted == expected
+    assert log.path.read_text() == (tmp_path / "whole" / "metrics.jsonl").read_text()
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    first, second = new_module(), new_module()
+    fitted = run(first, tmp_path)
+    assert run(second, tmp_path, kill_at=0) == fitted
+    assert torch.equal(weights(first), weights(second))
+
+
+def test_best_state_is_kept_and_ties_go_to_the_later() -> None:
+    states = []
+    module = new_module()
+    module.register_forward_hook(lambda *_: states.append(weights(module)))
+    fitted = run(module, scores=[0.2, 0.9, 0.9])
+    assert fitted.best_step == 18 and fitted.best_score == (0.9,)
+    module = new_module()
+    fitted = run(module, scores=[0.2, 0.9, 0.5])
+    assert fitted.best_step == 12
+    assert torch.equal(weights(module), states[12])  # the state that step 12 started from
+    assert [entry["step"] for entry in fitted.history] == [6, 12, 18]
+
+
+def test_not_finite_loss_is_an_error() -> None:
+    module = new_module()
+    with torch.no_grad():
+        next(iter(module.parameters())).fill_(float("nan"))
+    with pytest.raises(TrainingError, match="loss is nan at step 0"):
+        run(module)
+
+
+def test_plan_and_learning_rate() -> None:
+    assert Plan.of(CONFIG, 50) == Plan(per_epoch=6, total=18, evaluate_every=6)
+    assert Plan.of(CONFIG, 5).total == 3  # an epoch smaller than a batch is one step
+    limited = DebiasConfig(batch_size=8, max_steps=7, evaluate_every=3)
+    plan = Plan.of(limited, 50)
+    assert [s for s in range(1, 8) if plan.evaluates(s)] == [3, 6, 7]
+    with pytest.raises(TrainingError):
+        Plan.of(CONFIG, 0)
+    stepped = DebiasConfig(scheduler="step", lr=1.0)
+    assert [learning_rate(stepped, e) for e in (0, 9, 10, 25)] == pytest.approx([1, 1, 0.1, 0.01])
+    assert learning_rate(DebiasConfig(lr=1.0), 25) == 1.0
+
+
+def test_is_sgd_with_momentum_decay_and_clip() -> None:
+    """Against a hand-written update."""
+    config = DebiasConfig(
+        epochs=1, batch_size=8, lr=0.5, weight_decay=0.1, clip=0.05, image_size=4, resize=4
+    )
+    module, reference = new_module(), new_module()
+    run(module, config=config, scores=[0.0])
+    velocity: list[Tensor] = [torch.zeros_like(p) for p in reference.parameters()]
+    for step in range(6):
+        draws = np.arange(step * 8, (step + 1) * 8)
+        rows = order(0)[draws]
+        loss = cross_entropy(reference(read(rows, draws, 0)), Y[rows])
+        gradients = torch.autograd.grad(loss, list(reference.parameters()))
+        norm = torch.sqrt(sum((g.square().sum() for g in gradients), torch.tensor(0.0)))
+        with torch.no_grad():
+            for i, p in enumerate(reference.parameters()):
+                gradient = gradients[i] * min(1.0, 0.05 / float(norm + 1e-6)) + 0.1 * p
+                velocity[i] = 0.9 * velocity[i] + gradient
+                p -= 0.5 * velocity[i]
+    assert torch.allclose(weights(module), weights(reference), atol=1e-6)
+    assert np.isfinite(weights(module).numpy()).all()
