@@ -1,0 +1,170 @@
+"""C-Adapter (NeurIPS 22), contrastive adapters: on frozen features throughout.
+
+Adapter Linear(D, 128)-BN-ReLU-Linear(128, D); logits 100 cos(z, class vector). Anchors: samples the
+zero-shot classifier gets wrong; positives: same class, right; negatives: nearest neighbours of
+other classes; SupCon at temperature 0.1; SGD 1e-3, momentum 0.9, weight decay 5e-5.
+
+Fidelity: adapter, sets and loss as published. Adapted, for backbones without a text encoder: a
+linear probe stands for the zero-shot classifier and class means for the class vectors, and the
+class vectors join each anchor's positives and negatives, which ties the adapter to their space.
+Learning rate: searched, since ours are few steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize, one_hot
+
+from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.methods.contrast import supcon
+from d2cp.methods.ppa import FrozenPredictor, class_means
+from d2cp.methods.probe import fit_class_head
+from d2cp.methods.task import Batch, Order, Task, trainable
+from d2cp.rng import numpy_generator, torch_generator
+
+SCALE = 100.0
+POSITIVES = NEGATIVES = 4  # an anchor comes with so many of each
+NEIGHBOURS = 64  # negatives are drawn from so many nearest samples of other classes
+
+
+class Adapter(nn.Module):
+    """z = Linear-BN-ReLU-Linear(x); forward gives 100 cos(z, class vector)."""
+
+    vectors: Tensor
+
+    def __init__(self, vectors: Tensor, hidden: int, seed: int) -> None:
+        super().__init__()
+        width = vectors.shape[1]
+        self.down, self.norm, self.up = (
+            nn.Linear(width, hidden),
+            nn.BatchNorm1d(hidden),
+            nn.Linear(hidden, width),
+        )
+        generator = torch_generator(seed, "methods/c_adapter")
+        with torch.no_grad():
+            for layer in (self.down, self.up):
+                bound = layer.in_features**-0.5
+                uniform = torch.rand(layer.weight.shape, generator=generator)
+                layer.weight.copy_((2 * uniform - 1) * bound)
+                layer.bias.zero_()
+        self.register_buffer("vectors", vectors)
+
+    def features(self, x: Tensor, *, training: bool) -> Tensor:
+        self.norm.train(training)
+        z: Tensor = self.up(torch.relu(self.norm(self.down(x))))
+        return z
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = normalize(self.features(x, training=False), dim=1)
+        return SCALE * z @ normalize(self.vectors, dim=1).T
+
+
+def neighbours_of_other_classes(x: Tensor, y: Tensor, anchors: Rows, count: int) -> Rows:
+    """[anchors, count] positions of the nearest samples (cosine) of another class."""
+    unit = normalize(x, dim=1)
+    index = torch.from_numpy(anchors)
+    pieces = []
+    for part in torch.split(index, 512):
+        near = unit[part] @ unit.T
+        near.masked_fill_(y[part][:, None] == y[None, :], -2)
+        pieces.append(near.topk(min(count, near.shape[1]), dim=1).indices)
+    found: Rows = torch.cat(pieces).numpy()
+    return found
+
+
+def tuple_order(
+    anchors: Rows, near: Rows, right: Rows, y: Rows, tuples: int, draws: int, *, seed: int
+) -> Order:
+    """Batches of `tuples` x (anchor, positives, negatives), laid out one tuple after another."""
+    pools = {int(c): np.flatnonzero((y == c) & right) for c in np.unique(y)}
+    for c, pool in pools.items():
+        if not len(pool):
+            pools[c] = np.flatnonzero(y == c)
+
+    def positions(epoch: int) -> Rows:
+        generator = numpy_generator(seed, "c_adapter/tuples", epoch)
+        count = draws // (1 + POSITIVES + NEGATIVES)
+        which = generator.integers(len(anchors), size=count)
+        rows = np.empty((count, 1 + POSITIVES + NEGATIVES), dtype=np.int64)
+        rows[:, 0] = anchors[which]
+        for c, pool in pools.items():
+            own = y[rows[:, 0]] == c
+            rows[own, 1 : 1 + POSITIVES] = generator.choice(pool, size=(own.sum(), POSITIVES))
+        picks = generator.integers(near.shape[1], size=(count, NEGATIVES))
+        rows[:, 1 + POSITIVES :] = near[which[:, None], picks]
+        return rows.ravel()
+
+    return positions
+
+
+def tuple_loss(z: Tensor, vectors: Tensor, y: Tensor, temperature: float) -> Tensor:
+    """SupCon over tuples laid out as (anchor, positives, negatives), class vectors included."""
+    grouped = z.view(-1, 1 + POSITIVES + NEGATIVES, z.shape[1])
+    count = len(grouped)
+    others = torch.cat([grouped[:, 1:].flatten(0, 1), vectors])
+    own = torch.eye(count, dtype=torch.bool).repeat_interleave(POSITIVES + NEGATIVES, dim=1)
+    is_positive = (torch.arange(POSITIVES + NEGATIVES) < POSITIVES).repeat(count)
+    of_class = one_hot(y.view(count, -1)[:, 0], len(vectors)).bool()
+    positive = torch.cat([own & is_positive, of_class], dim=1)
+    negative = torch.cat([own & ~is_positive, ~of_class], dim=1)
+    return supcon(grouped[:, 0], others, positive, negative, temperature)
+
+
+class CAdapter:
+    spec = Spec(
+        name="c_adapter",
+        title="C-Adapter",
+        venue="NeurIPS 22",
+        fidelity="as published; linear probe and class means in place of CLIP's text encoder",
+        needs=frozenset({"features"}),
+        params={
+            "lr": Param(default=0.01, choices=(1e-3, 1e-2, 3e-2), published="1e-3"),
+            "temperature": Param(default=0.1, choices=(0.05, 0.1), published="0.1"),
+            "hidden": Param(default=128, published="128"),
+        },
+    )
+
+    def fit(self, task: Task, params: Params) -> Predictor:
+        x, y = task.space.frozen(task.train), torch.from_numpy(task.y_train)
+        probe = fit_class_head(x, y, task.classes, seed=task.seed, stage="c_adapter/probe")
+        with torch.no_grad():
+            logits = probe(x)
+        right = (logits.argmax(1) == y).numpy()
+        anchors = np.flatnonzero(~right)
+        if not len(anchors):
+            margin = logits.gather(1, y[:, None])[:, 0]
+            anchors = margin.argsort()[: max(1, len(y) // 20)].numpy()
+            task.notes.append("C-Adapter: the probe errs nowhere; its least sure samples stand in")
+        else:
+            task.notes.append(f"C-Adapter: {len(anchors)} of {len(y)} samples are anchors")
+        near = neighbours_of_other_classes(x, y, anchors, NEIGHBOURS)
+        model = Adapter(class_means(x, y, task.classes), int(params["hidden"]), task.seed)
+        size = 1 + POSITIVES + NEGATIVES
+        tuples = max(1, min(task.config.batch_size, len(y)) // size)
+        temperature = float(params["temperature"])
+
+        def step(batch: Batch) -> tuple[Tensor, dict[str, float]]:
+            z = model.features(batch.images, training=True)
+            return tuple_loss(z, model.vectors, task.labels(batch.rows), temperature), {}
+
+        predictor = FrozenPredictor(task.space, model, trainable(model))
+        task.fit(
+            model,
+            step,
+            stage="c_adapter",
+            passes=task.budget,
+            order=lambda draws: tuple_order(
+                anchors, near, right, task.y_train, tuples, draws, seed=task.seed
+            ),
+            logits=predictor.logits,
+            changes={
+                "batch_size": tuples * size,
+                "lr": float(params["lr"]),
+                "weight_decay": 5e-5,
+                "scheduler": "none",
+            },
+            read=lambda rows, _draws, _epoch: task.space.frozen(rows),
+        )
+        return predictor
