@@ -1,0 +1,118 @@
+"""A frozen ViT seen as embed → blocks → final norm, the same for every family."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from d2cp.backbone.block import Block
+from d2cp.backbone.families import Family, Triple, copied
+from d2cp.errors import BackboneError
+
+
+class Backbone(nn.Module):
+    """Frozen: no parameter takes a gradient, and it never leaves eval mode."""
+
+    distillation: Tensor | None
+    registers: Tensor | None
+
+    def __init__(
+        self,
+        model: nn.Module,
+        config: Any,
+        family: Family,
+        name: str,
+        normalisation: tuple[Triple, Triple],
+    ) -> None:
+        super().__init__()
+        parts = family.parts(model)
+        self.name, self.family = name, family.name
+        self.width, self.heads = int(config.hidden_size), int(config.num_attention_heads)
+        self.depth = len(parts.blocks)
+        self.patch_size, self.image_size = int(config.patch_size), int(config.image_size)
+        self.mean, self.std = normalisation
+        self._antialias = parts.antialias
+        self.patch = parts.patch
+        self.cls = nn.Parameter(parts.cls.detach().clone())
+        self.positions = nn.Parameter(parts.positions.detach().clone())
+        self.distillation, self.registers = copied(parts.distillation), copied(parts.registers)
+        self.pre_norm = parts.pre_norm or nn.Identity()
+        self.blocks = nn.ModuleList([Block(block, self.heads) for block in parts.blocks])
+        self.norm = parts.final_norm
+        self.requires_grad_(False)
+        self.eval()
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def train(self, mode: bool = True) -> Self:
+        """Always eval mode: dropout of the backbone is off also while prompts are trained."""
+        return super().train(False)
+
+    def normalise(self, uint8_nhwc: Tensor) -> Tensor:
+        """Bytes [B, H, W, 3] to normalised float32 [B, 3, H, W]."""
+        mean = torch.tensor(self.mean, device=uint8_nhwc.device) * 255
+        std = torch.tensor(self.std, device=uint8_nhwc.device) * 255
+        return ((uint8_nhwc.float() - mean) / std).permute(0, 3, 1, 2).contiguous()
+
+    def embed(self, pixels: Tensor) -> Tensor:
+        """Normalised pixels [B, 3, H, W] to tokens [B, T, D], CLS first."""
+        height, width = self._grid(pixels)
+        batch = len(pixels)
+        special, table = self._position_table(height, width)
+        patches = self.patch(pixels).flatten(2).transpose(1, 2) + table
+        first: Tensor = self.cls
+        if self.distillation is not None:
+            first = torch.cat([first, self.distillation], dim=1)
+        tokens = [(first + special).expand(batch, -1, -1)]
+        if self.registers is not None:
+            tokens.append(self.registers.expand(batch, -1, -1))
+        embedded: Tensor = self.pre_norm(torch.cat([*tokens, patches], dim=1))
+        return embedded
+
+    def final_norm(self, x: Tensor) -> Tensor:
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """All tokens after the final norm, [B, T, D]."""
+        x = self.embed(pixels)
+        for block in self.blocks:
+            x = block(x)
+        return self.final_norm(x)
+
+    def features(self, pixels: Tensor) -> Tensor:
+        """CLS after the final norm, [B, D]; the last block is computed for CLS alone."""
+        x = self.embed(pixels)
+        for index, block in enumerate(self.blocks):
+            x = block(x, cls_only=index == self.depth - 1)
+        return self.final_norm(x[:, 0])
+
+    def _grid(self, pixels: Tensor) -> tuple[int, int]:
+        height, width = pixels.shape[-2:]
+        if height % self.patch_size or width % self.patch_size or not height or not width:
+            down = max(1, min(height, width) // self.patch_size) * self.patch_size
+            raise BackboneError(
+                f"images of {height}×{width} pixels do not divide into patches of backbone "
+                f"{self.name}",
+                expected=f"height and width that {self.patch_size} divides",
+                remedy=f"resize the images to {down}×{down} or {self.image_size}×{self.image_size}",
+            )
+        return height // self.patch_size, width // self.patch_size
+
+    def _position_table(self, height: int, width: int) -> tuple[Tensor, Tensor]:
+        """Positions of the special tokens and of a height × width grid of patches."""
+        special = 1 if self.distillation is None else 2
+        first, table = self.positions[:, :special], self.positions[:, special:]
+        side = round(table.shape[1] ** 0.5)
+        if (height, width) != (side, side):
+            square = table.reshape(1, side, side, -1).permute(0, 3, 1, 2)
+            square = F.interpolate(
+                square, size=(height, width), mode="bicubic", antialias=self._antialias
+            )
+            table = square.flatten(2).transpose(1, 2)
+        return first, table

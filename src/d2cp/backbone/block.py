@@ -1,0 +1,135 @@
+"""One pre-norm transformer block, whichever family it came from, that takes prompts as a prefix.
+
+VPT-deep drops every layer's prompt outputs, so a layer's prompts act only as extra keys and
+values: `prefix` computes those once per step instead of once per image. Exact, not approximate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Prefix = tuple[Tensor, Tensor]
+"""Keys and values of L prompts: [heads, L, d] for all rows, or [G, heads, L, d] for G branches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockParts:
+    """The pieces of one library block."""
+
+    norm1: nn.Module
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    out: nn.Linear
+    norm2: nn.Module
+    mlp: nn.Module
+    scale1: Tensor | None = None
+    scale2: Tensor | None = None
+
+
+class Block(nn.Module):
+    """x + Attention(Norm(x)), then x + MLP(Norm(x)); token 0 is CLS."""
+
+    scale1: Tensor | None
+    scale2: Tensor | None
+
+    def __init__(self, parts: BlockParts, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = parts.norm1, parts.norm2
+        self.qkv = fuse(parts.query, parts.key, parts.value)
+        self.out, self.mlp = parts.out, parts.mlp
+        self.scale1 = None if parts.scale1 is None else nn.Parameter(parts.scale1)
+        self.scale2 = None if parts.scale2 is None else nn.Parameter(parts.scale2)
+
+    def prefix(self, prompts: Tensor) -> Prefix:
+        """Keys and values [..., heads, L, d] of prompts [..., L, D]."""
+        keys, values = self._project(self.norm1(prompts), 1, 3)
+        return keys, values
+
+    def forward(self, x: Tensor, prefix: Prefix | None = None, cls_only: bool = False) -> Tensor:
+        """Tokens [B, T, D] to [B, T, D], or [B, 1, D] for CLS alone.
+
+        With a prefix [G, heads, L, d] the batch is branch-major: branch g owns rows
+        g·(B/G) … (g+1)·(B/G)."""
+        q, k, v = self.attention_inputs(x, cls_only)
+        return self.residual(x[:, :1] if cls_only else x, self.attend(q, k, v, prefix))
+
+    def forward_shared(self, x: Tensor, prefix: Prefix, cls_only: bool = False) -> Tensor:
+        """G branches from one input: x [B, T, D], prefix [G, heads, L, d] to [G·B, T, D].
+
+        The branches enter the first layer with the same image tokens, so their LayerNorm and
+        QKV are computed once; equals `forward` on x repeated G times."""
+        branches = prefix[0].shape[0]
+        q, k, v = (_repeat(t, branches) for t in self.attention_inputs(x, cls_only))
+        tokens = _repeat(x[:, :1] if cls_only else x, branches)
+        return self.residual(tokens, self.attend(q, k, v, prefix))
+
+    def attention_inputs(self, x: Tensor, cls_only: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys, values [B, heads, T, d] of the tokens; queries of CLS alone if asked."""
+        normed = self.norm1(x)
+        if cls_only:
+            (q,) = self._project(normed[:, :1], 0, 1)
+            k, v = self._project(normed, 1, 3)
+        else:
+            q, k, v = self._project(normed, 0, 3)
+        return q, k, v
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, prefix: Prefix | None = None) -> Tensor:
+        """Attention over [prefix, tokens], heads merged: [B, Tq, heads·d]."""
+        if prefix is not None:
+            k = torch.cat([_for_rows(prefix[0], len(k)), k], dim=2)
+            v = torch.cat([_for_rows(prefix[1], len(v)), v], dim=2)
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+    def residual(self, x: Tensor, attended: Tensor) -> Tensor:
+        """Output projection and MLP, each added to its input."""
+        attended = self.out(attended)
+        x = x + (attended if self.scale1 is None else attended * self.scale1)
+        update: Tensor = self.mlp(self.norm2(x))
+        return x + (update if self.scale2 is None else update * self.scale2)
+
+    def _project(self, normed: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
+        """The parts first…last of (query, key, value), each [..., heads, T, d]."""
+        inner = self.qkv.out_features // 3
+        rows = slice(first * inner, last * inner)
+        bias = None if self.qkv.bias is None else self.qkv.bias[rows]
+        fused = F.linear(normed, self.qkv.weight[rows], bias)
+        split = fused.view(*fused.shape[:-1], last - first, self.heads, inner // self.heads)
+        return tuple(part.transpose(-3, -2) for part in split.unbind(-3))
+
+
+def fuse(query: nn.Linear, key: nn.Linear, value: nn.Linear) -> nn.Linear:
+    """One linear layer that computes query, key and value."""
+    three = (query, key, value)
+    # skip_init: a fresh nn.Linear would draw from the global generator.
+    fused: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        nn.Linear,
+        query.in_features,
+        3 * query.out_features,
+        bias=query.bias is not None,
+        device=query.weight.device,
+    )
+    with torch.no_grad():
+        fused.weight.copy_(torch.cat([part.weight for part in three]))
+        if query.bias is not None:
+            fused.bias.copy_(torch.cat([part.bias for part in three]))
+    return fused
+
+
+def _repeat(x: Tensor, branches: int) -> Tensor:
+    return x.expand(branches, *x.shape).flatten(0, 1)
+
+
+def _for_rows(prefix: Tensor, rows: int) -> Tensor:
+    """[heads, L, d] or [G, heads, L, d] as [rows, heads, L, d], branch-major."""
+    if prefix.dim() == 3:
+        return prefix.expand(rows, *prefix.shape)
+    branches = prefix.shape[0]
+    if rows % branches:
+        raise ValueError(f"a batch of {rows} rows does not divide into {branches} branches")
+    return prefix[:, None].expand(-1, rows // branches, -1, -1, -1).flatten(0, 1)

@@ -1,0 +1,1 @@
+"""How the embedded ViT was trained: glyphs of letters, never a digit, never MNIST."""
