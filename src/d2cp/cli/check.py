@@ -137,7 +137,7 @@ def _count_tables(report: CheckReport) -> Iterator[RichTable]:
             (attribute, [_cell(report, split, f"{y},{a}") for y in range(len(report.class_names))])
             for a, attribute in enumerate(report.attribute_names)
         ]
-        yield _table([split], names, columns)
+        yield _table(["class"], names, columns, title=split)
 
 
 def _names(report: CheckReport, group: str) -> list[str]:
@@ -153,12 +153,15 @@ def _cell(report: CheckReport, split: str, group: str) -> str:
 
 
 def _table(
-    headings: list[str], names: list[list[str]], columns: list[tuple[str, list[str]]]
+    headings: list[str],
+    names: list[list[str]],
+    columns: list[tuple[str, list[str]]],
+    title: str | None = None,
 ) -> RichTable:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = RichTable(box=None, padding=(0, 2, 0, 0))
+    table = RichTable(box=None, padding=(0, 2, 0, 0), title=title, title_justify="left")
     for heading in headings:
         table.add_column(Text(_printable(heading)))
     for heading, _ in columns:

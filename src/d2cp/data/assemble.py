@@ -128,15 +128,13 @@ def finish(table: Table, options: Options) -> Table:
     return replace(table, split=split, warnings=tuple(warnings))
 
 
-def expect(
-    table: Table, published: str, counts: Counts, *, claimed: bool, rename: bool = True
-) -> Table:
+def expect(table: Table, published: str, counts: Counts, *, claimed: bool) -> Table:
     """Attach published group counts to a table that is, or claims to be, the published set."""
     found = table.counts()
     equal = all(found.get(split) == cells for split, cells in counts.items())
     total = sum(sum(cells.values()) for cells in counts.values())
     if equal or claimed or len(table) == total:
-        name = published if equal and rename else table.name
+        name = published if equal else table.name
         return replace(table, name=name, expected_counts=counts)
     note = f"in the form of {published}, but not the published set: {len(table)} rows, not {total}"
     return replace(table, notes=(*table.notes, note))

@@ -62,25 +62,20 @@ def to_square(
 ) -> NDArray[np.uint8]:
     """[size, size, 3]. "cover": short side to `size`, then centre crop; "stretch": both sides to
     `size`. An image that already has the size is passed through."""
-    width, height = image.size
-    box = (0.0, 0.0, float(width), float(height))
     if centre_crop is not None:
-        box = _centred(width, height, min(centre_crop, width), min(centre_crop, height))
-    if resize == "cover":
-        # Cropped before it is resized: the same picture, without the huge strip that resizing a
-        # 2×30000 image first would make.
-        side = min(box[2] - box[0], box[3] - box[1])
-        box = _centred(width, height, side, side)
-    if image.size != (size, size) or box != (0, 0, size, size):
+        width, height = min(centre_crop, image.width), min(centre_crop, image.height)
+        left, top = (image.width - width) // 2, (image.height - height) // 2
+        image = image.crop((left, top, left + width, top + height))
+    if image.size != (size, size):
+        box = None
+        if resize == "cover":
+            # Only the middle square is resized: the same picture as after a crop, without the
+            # huge strip that resizing a 2×30000 image first would make.
+            side = min(image.size)
+            x, y = (image.width - side) / 2, (image.height - side) / 2
+            box = (x, y, x + side, y + side)
         image = image.resize((size, size), RESAMPLING, box=box)
     return np.asarray(image, dtype=np.uint8)
-
-
-def _centred(
-    width: int, height: int, box_width: float, box_height: float
-) -> tuple[float, float, float, float]:
-    left, top = (width - box_width) / 2, (height - box_height) / 2
-    return left, top, left + box_width, top + box_height
 
 
 def _check_header(image: Image.Image) -> None:
@@ -102,9 +97,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 def _to_rgb(image: Image.Image) -> Image.Image:
     mode = image.mode
-    if mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
-        rgba = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
+    # Deep modes first: Pillow's own conversions clip them.
     if mode.startswith("I"):
         values = np.asarray(image).astype(np.int64)
         if values.min() < 0 or values.max() > 65535:
@@ -112,6 +105,9 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         return _grey((values + 128) // 257)
     if mode == "F":
         return _grey(_float_values(np.asarray(image, dtype=np.float64)))
+    if mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        rgba = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
     if mode not in _PLAIN:
         raise UnreadableError(f"pixel mode {mode} is not supported")
     return image.convert("RGB")

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from d2cp.data.assemble import Columns, Options, assemble
-from d2cp.data.delimited import Rows, read_rows
+from d2cp.data.delimited import Rows, delimiter_of, read_rows
 from d2cp.data.table import Table
 from d2cp.errors import DataError
 
 LAYOUT = """\
 FOLDER/metadata.csv      filename,split,y[,a]   (split: 0/1/2 or train/val/test)
-       images, at the paths given in the column `filename`"""
+       images, at the paths given in the column `filename`
+or the path of any such file"""
 
 NAMES: dict[str, tuple[str, ...]] = {
     "filename": ("filename", "file_name", "img_filename", "image_id", "image", "path", "file"),
@@ -28,15 +29,29 @@ def recognise(path: Path) -> bool:
 
 
 def find_metadata(path: Path) -> Path | None:
-    """The file itself; in a folder metadata.csv, or the only CSV or TSV there is."""
+    """The file itself; in a folder metadata.csv, or the only table that names images and labels."""
     if path.is_file():
         return path if path.suffix.lower() in _SUFFIXES else None
     if not path.is_dir():
         return None
     if (path / "metadata.csv").is_file():
         return path / "metadata.csv"
-    tables = [item for item in sorted(path.iterdir()) if item.suffix.lower() in (".csv", ".tsv")]
-    return tables[0] if len(tables) == 1 and tables[0].is_file() else None
+    tables = [item for item in sorted(path.iterdir()) if _names_images(item)]
+    return tables[0] if len(tables) == 1 else None
+
+
+def header_of(path: Path) -> set[str]:
+    """The column names on the first line, in lower case; no more of the file is read."""
+    with path.open("rb") as file:
+        first = file.readline(65536).decode("utf-8-sig", "replace")
+    return {name.strip().lower() for name in first.split(delimiter_of(first))}
+
+
+def _names_images(path: Path) -> bool:
+    if path.suffix.lower() not in (".csv", ".tsv") or not path.is_file():
+        return False
+    header = header_of(path)
+    return all(header & set(NAMES[role]) for role in ("filename", "y"))
 
 
 def load(path: Path, options: Options) -> Table:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from d2cp.data.adapters import metadata_csv
 from d2cp.data.assemble import Options, expect
-from d2cp.data.delimited import delimiter_of, read_rows
+from d2cp.data.delimited import read_rows
 from d2cp.data.table import Table
 from d2cp.errors import DataError
 
@@ -27,12 +27,7 @@ _COLUMNS = {"img_filename", "y", "split", "place"}
 
 def recognise(path: Path) -> bool:
     metadata = _find(path)
-    if metadata is None:
-        return False
-    with metadata.open("rb") as file:
-        first = file.readline(4096).decode("utf-8-sig", "replace")
-    header = {name.strip().lower() for name in first.split(delimiter_of(first))}
-    return header >= _COLUMNS
+    return metadata is not None and metadata_csv.header_of(metadata) >= _COLUMNS
 
 
 def load(path: Path, options: Options) -> Table:
