@@ -31,6 +31,7 @@ class Artifact:
     backbone: str
     class_names: tuple[str, ...]
     attribute_names: tuple[str, ...]
+    centre_crop: int | None = None  # of the data set: cut out before the resize
 
 
 def save_artifact(directory: Path, artifact: Artifact) -> None:
@@ -44,6 +45,7 @@ def save_artifact(directory: Path, artifact: Artifact) -> None:
             "backbone": artifact.backbone,
             "class_names": artifact.class_names,
             "attribute_names": artifact.attribute_names,
+            "centre_crop": artifact.centre_crop,
             "seed": trained.seed,
             "parameters": asdict(trained.parameters),
             "fitted": fitted,
@@ -76,6 +78,7 @@ def load_artifact(directory: Path) -> Artifact:
         found["backbone"],
         tuple(found["class_names"]),
         tuple(found["attribute_names"]),
+        found["centre_crop"],
     )
 
 

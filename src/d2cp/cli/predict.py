@@ -1,0 +1,29 @@
+"""`d2cp predict`: one JSON line an image."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder written by d2cp export.")],
+    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")],
+    batch: Annotated[int, typer.Option(min=1, help="Images worked on together.")] = 32,
+) -> None:
+    """Print file, label and probabilities of each image, and its suspected shortcut value if the
+    model was exported with it.
+
+    An image that cannot be read gives a line with its error; the exit code is then 1.
+    """
+    from d2cp.debias.serve import Deployed, image_files
+
+    files = image_files(images)
+    failed = False
+    for record in Deployed.load(model).predict(files, batch):
+        failed |= "error" in record
+        typer.echo(json.dumps(record))
+    raise typer.Exit(1 if failed else 0)

@@ -1,0 +1,109 @@
+"""The deployed model in Hugging Face's form: one folder, loaded without the original backbone.
+
+Prompts are stored as what they are when serving: keys and values, computed once for ever. The
+projection is folded into the head. `pixel_values` are normalised pixels, as the folder's image
+processor makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from transformers import (
+    AutoConfig,
+    AutoModelForImageClassification,
+    PretrainedConfig,
+    PreTrainedModel,
+)
+from transformers.utils import ModelOutput
+
+from d2cp.backbone import Backbone, backbone_from_config
+from d2cp.debias.prompts import features_with_prefixes
+
+
+class D2CPClassifierConfig(PretrainedConfig):  # type: ignore[misc]
+    """`backbone` is the transformers configuration of the frozen ViT, as a dictionary."""
+
+    model_type = "d2cp_classifier"
+
+    def __init__(
+        self,
+        backbone: dict[str, Any] | None = None,
+        prompt_length: int = 10,
+        head_bias: bool = True,
+        shortcut_labels: list[str] | None = None,
+        image_size: int = 224,
+        resize: int = 256,
+        centre_crop: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.backbone = backbone
+        self.prompt_length = prompt_length
+        self.head_bias = head_bias
+        self.shortcut_labels = shortcut_labels  # None: exported without the spurious branch
+        self.image_size = image_size
+        self.resize = resize
+        self.centre_crop = centre_crop  # cut out at native resolution first, as for CelebA
+        super().__init__(**kwargs)
+
+
+@dataclass
+class D2CPOutput(ModelOutput):  # type: ignore[misc]
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    shortcut_logits: Tensor | None = None
+
+
+class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
+    """One ViT pass with L extra keys and values a layer; two when the shortcut is kept too."""
+
+    config_class = D2CPClassifierConfig
+    main_input_name = "pixel_values"
+    base_model_prefix = "backbone"
+
+    def __init__(self, config: D2CPClassifierConfig) -> None:
+        super().__init__(config)
+        self.backbone: Backbone = backbone_from_config(_library_config(config.backbone))
+        width, heads = self.backbone.width, self.backbone.heads
+        branches = 1 if config.shortcut_labels is None else 2
+        shape = (branches, self.backbone.depth, heads, config.prompt_length, width // heads)
+        self.prefix_keys = nn.Parameter(torch.zeros(shape))
+        self.prefix_values = nn.Parameter(torch.zeros(shape))
+        self.head = nn.Linear(width, config.num_labels, bias=config.head_bias)
+        if config.shortcut_labels is not None:
+            count = len(config.shortcut_labels)
+            self.shortcut_head = nn.Linear(width, count, bias=config.head_bias)
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Weights come from a run or a folder; there is nothing to draw."""
+
+    def forward(self, pixel_values: Tensor, labels: Tensor | None = None, **_: Any) -> D2CPOutput:
+        layers = [
+            (self.prefix_keys[:, layer], self.prefix_values[:, layer])
+            for layer in range(self.backbone.depth)
+        ]
+        features = features_with_prefixes(self.backbone, layers, pixel_values)
+        logits = self.head(features[0])
+        shortcut = None
+        if self.config.shortcut_labels is not None:
+            shortcut = self.shortcut_head(features[1])
+        loss = None if labels is None else cross_entropy(logits, labels)
+        return D2CPOutput(loss=loss, logits=logits, shortcut_logits=shortcut)
+
+
+def _library_config(values: dict[str, Any] | None) -> PretrainedConfig:
+    if values is None:
+        raise ValueError("the configuration names no backbone")
+    plain = {name: value for name, value in values.items() if name != "model_type"}
+    return AutoConfig.for_model(values["model_type"], **plain)
+
+
+AutoConfig.register(D2CPClassifierConfig.model_type, D2CPClassifierConfig, exist_ok=True)
+AutoModelForImageClassification.register(
+    D2CPClassifierConfig, D2CPForImageClassification, exist_ok=True
+)
