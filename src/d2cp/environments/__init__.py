@@ -1,0 +1,1 @@
+"""Environments by cross-risk minimisation (XRM): a bit that tells hard from easy images."""
