@@ -51,6 +51,7 @@ def train_d2cp(
     stage: str = "debias",
     checkpointer: Checkpointer | None = None,
     log: MetricsLog | None = None,
+    log_every: int = 10,
     accelerator: Accelerator | None = None,
     quiet: bool = False,
 ) -> Trained:
@@ -71,6 +72,7 @@ def train_d2cp(
         evaluate=evaluator(model, backbone, store, labels, config, seed=seed),
         checkpointer=checkpointer,
         log=log,
+        log_every=log_every,
         stage=stage,
         accelerator=accelerator,
         quiet=quiet,
