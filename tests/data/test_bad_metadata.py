@@ -133,6 +133,15 @@ def test_a_linked_folder_that_leaves_the_root_is_not_read(
         open_images(load_table(root), 16, cache)
 
 
+def test_a_linked_metadata_file_keeps_the_folder_it_is_seen_in(
+    tree: Tree, tmp_path: Path, cache: Path
+) -> None:
+    root = tree(csv_set(6))
+    os.rename(root / "metadata.csv", tmp_path / "kept.csv")
+    (root / "metadata.csv").symlink_to(tmp_path / "kept.csv")
+    assert open_images(load_table(root), 16, cache).bad == {}
+
+
 def test_missing_files_are_quarantined_and_told(tree: Tree, cache: Path) -> None:
     root = tree(csv_set(24))
     for i in (0, 3, 4):

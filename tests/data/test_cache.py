@@ -19,6 +19,7 @@ from PIL import Image
 
 from d2cp.data import cache as cache_module
 from d2cp.data import load_images, load_table, open_images, quarantine, usable
+from d2cp.data import store as store_module
 from d2cp.data.images import decode, to_square
 from d2cp.data.store import ImageStore, MemmapStore
 from d2cp.errors import DataError
@@ -155,6 +156,22 @@ def test_no_image_at_all(tree: Tree, cache: Path) -> None:
         open_images(load_table(root), 16, cache)
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="asks Linux what is mapped")
+def test_mapped_memory_stays_flat(tree: Tree, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epochs over 45 MB of pixels with a bound of 4 MB keep less than half of them mapped."""
+    monkeypatch.setattr(store_module, "RESIDENT_BYTES", 4 * 2**20)
+    store = opened(many(tree, 60), cache, 512)
+    reference = [store[np.array([row])].sum() for row in range(60)]
+
+    def mapped() -> int:
+        text = Path("/proc/self/smaps").read_text().split(str(store.folder / "pixels.u8"))[1]
+        return int(next(line for line in text.splitlines() if line.startswith("Rss")).split()[1])
+
+    for _ in range(2):
+        assert [store[np.array([row])].sum() for row in range(60)] == reference
+        assert mapped() < 20_000
+
+
 def test_stores_travel_to_other_processes(tree: Tree, cache: Path) -> None:
     store = opened(tree(csv_set()), cache)
     sent = pickle.dumps(store)
@@ -170,16 +187,22 @@ def many(tree: Tree, n: int = 600) -> Path:
     return tree({**files, "metadata.csv": "\n".join(lines).encode()})
 
 
-def test_a_killed_builder_leaves_nothing_that_is_read(tree: Tree, cache: Path) -> None:
-    root = many(tree)
+def killed_half_way(root: Path, cache: Path) -> bool:
+    """Was a builder killed after it began to write and before it finished?"""
     arguments = [sys.executable, "-c", BUILD, str(root), str(cache)]
     builder = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not list(cache.glob("images/*/.*/pixels.u8")):
+    while builder.poll() is None and not list(cache.glob("images/*/.*/pixels.u8")):
         time.sleep(0.002)
     builder.send_signal(signal.SIGKILL)
-    assert builder.wait() == -signal.SIGKILL
-    assert list(cache.glob("images/*/.*")) and not list(cache.glob("images/*/*/manifest.json"))
+    builder.wait()
+    return bool(list(cache.glob("images/*/.*")))
+
+
+def test_a_killed_builder_leaves_nothing_that_is_read(tree: Tree, tmp_path: Path) -> None:
+    root = many(tree)
+    # On a busy machine the kill can come too late; then it is tried again.
+    cache = next(c for c in (tmp_path / f"c{i}" for i in range(5)) if killed_half_way(root, c))
+    assert not list(cache.glob("images/*/*/manifest.json"))
     store = opened(root, cache, 64)
     rows = np.arange(0, 600, 97)
     for row, image in zip(rows, store[rows], strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from d2cp.data.source import ColouredSource
 from d2cp.data.table import SPLIT_NAMES, Table
 from d2cp.errors import DataError
+
+# How much of a cache a process keeps mapped: its memory stays flat as data sets grow.
+RESIDENT_BYTES = 128 * 2**20
 
 
 class ImageStore(ABC):
@@ -76,10 +80,14 @@ class MemmapStore(ImageStore):
         self.key = hashlib.blake2b(
             entry.encode() + slots.astype("<i8").tobytes(), digest_size=16
         ).hexdigest()
-        self._map: NDArray[np.uint8] = self._open()
+        self._open()
 
-    def _open(self) -> NDArray[np.uint8]:
-        return np.memmap(self._path, dtype=np.uint8, mode="r").reshape(-1, self.size, self.size, 3)
+    def _open(self) -> None:
+        with self._path.open("rb") as file:
+            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        flat = np.frombuffer(self._file, dtype=np.uint8)
+        self._map: NDArray[np.uint8] = flat.reshape(-1, self.size, self.size, 3)
+        self._touched = 0
 
     @property
     def n(self) -> int:
@@ -99,7 +107,13 @@ class MemmapStore(ImageStore):
                 f"row {row} is in quarantine: {self.bad.get(row % self.n, 'unreadable')}",
                 remedy="drop quarantined rows with d2cp.data.usable(table, store)",
             )
-        return np.asarray(self._map[slots])
+        pixels = self._map[slots]
+        self._touched += pixels.nbytes
+        if self._touched > RESIDENT_BYTES and hasattr(mmap, "MADV_DONTNEED"):
+            # Unmaps pages read so far; the system's file cache keeps them as long as it has room.
+            self._file.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+        return pixels
 
     def subset(self, indices: NDArray[np.int64]) -> MemmapStore:
         index = np.asarray(indices, dtype=np.int64)
@@ -107,11 +121,11 @@ class MemmapStore(ImageStore):
         return MemmapStore(self._path, self.size, self._slots[index], bad, self._entry)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_map"}
+        return {name: v for name, v in self.__dict__.items() if name not in ("_map", "_file")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._map = self._open()
+        self._open()
 
 
 def usable(table: Table, store: ImageStore) -> Table:

@@ -70,7 +70,7 @@ def table_from(metadata: Path, rows: Rows, options: Options, format: str) -> Tab
         a=rows.column(chosen["a"]) if "a" in chosen else None,
         places=[f"{metadata.name}, line {line}" for line in rows.lines],
     )
-    folder = metadata.resolve().parent
+    folder = metadata.parent.resolve()
     root = options.images or folder
     name = folder.name if metadata.stem == "metadata" else metadata.stem
     return assemble(columns, name=name, format=format, root=root, options=options)

@@ -48,7 +48,7 @@ def load(path: Path, options: Options) -> Table:
         table = replace(
             table, class_names=("landbird", "waterbird"), attribute_names=("land", "water")
         )
-    claimed = options.named or metadata.resolve().parent.name == PUBLISHED_FOLDER
+    claimed = options.named or metadata.parent.resolve().name == PUBLISHED_FOLDER
     return expect(table, "waterbirds", COUNTS, claimed=claimed)
 
 
