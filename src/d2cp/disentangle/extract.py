@@ -32,7 +32,7 @@ def extract(
         images = load_images(store, some).to(model.latent_std.device)
         s = model.scalars(images, model.guided_scalars(images, some))
         scalars.append(s.float().cpu().numpy())
-        tokens.append(model.concept_tokens(s).float().cpu().numpy())
+        tokens.append(model.concept_tokens(s).float().contiguous().cpu().numpy())
     k, d = model.config.concepts, model.config.token_dim
     if not scalars:
         return Concepts(np.zeros((0, k), np.float32), np.zeros((0, k, d), np.float32))

@@ -18,6 +18,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from d2cp.disentangle.config import DisentangleConfig
+
 
 def generalised_cross_entropy(logits: Tensor, labels: Tensor, q: float) -> Tensor:
     """(1 − p_y^q) / q per image; its limit at q = 0 is the cross-entropy."""
@@ -62,13 +64,19 @@ class Guide(nn.Module):
 
     def __init__(self, classes: int, concepts: int, folds: int, width: int, n: int) -> None:
         super().__init__()
-        self.concepts = concepts
+        self.classes, self.concepts = classes, concepts
         self.nets = nn.ModuleList(LazyNet(classes, width) for _ in range(folds))
         self.register_buffer("rows", torch.zeros(n, dtype=torch.int64))
         self.register_buffer("folds", torch.zeros(n, dtype=torch.int64))
         self.register_buffer("centre", torch.zeros(folds, classes))
         self.register_buffer("scale", torch.ones(folds))
         self.register_buffer("basis", torch.zeros(classes, concepts))
+
+    @classmethod
+    def sized(cls, config: DisentangleConfig, classes: int, images: int) -> Guide:
+        """An untrained guide: at most one scalar fewer than there are classes."""
+        concepts = min(config.guide_concepts, classes - 1)
+        return cls(classes, concepts, config.guide_folds, config.guide_width, images)
 
     def fold_of(self, rows: NDArray[np.int64]) -> Tensor:
         """The fold of each training row; −1 for a row the guide never saw."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -28,16 +30,17 @@ def train_guide(
 ) -> Guide:
     """Train each network on the images of the other folds, with their labels."""
     values, labels = np.unique(y, return_inverse=True)
-    concepts = min(config.guide_concepts, len(values) - 1)
-    folds = assign_folds(labels, config.guide_folds, seed)
+    folds = assign_folds(len(rows), config.guide_folds, seed)
     with seeded(seed, "disentangle/guide"):
-        guide = Guide(len(values), concepts, config.guide_folds, config.guide_width, len(rows))
+        guide = Guide.sized(config, len(values), len(rows))
     guide.to(accelerator.device)
     guide.rows.copy_(torch.from_numpy(rows))
     guide.folds.copy_(torch.from_numpy(folds))
     for number, net in enumerate(guide.nets):
         seen = np.flatnonzero(folds != number)
-        loss_at = _loss(store, rows[seen], labels[seen], config, seed, number, accelerator)
+        loss_at = _loss(
+            store, rows[seen], labels[seen], len(values), config, seed, number, accelerator
+        )
         recipe = Recipe(
             steps=config.guide_steps,
             batch=config.guide_batch,
@@ -51,13 +54,11 @@ def train_guide(
     return guide.requires_grad_(False)
 
 
-def assign_folds(labels: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
-    """A fold for each image, as even as possible within each class."""
-    out = np.empty(len(labels), dtype=np.int64)
-    for value in np.unique(labels):
-        members = np.flatnonzero(labels == value)
-        order = permutation(seed, f"disentangle/folds/{value}", 0, len(members))
-        out[members[order]] = np.arange(len(members)) % folds
+def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
+    """A fold for each image, of even sizes and blind to the labels: an image's label decides
+    nothing about the network that scores it."""
+    out = np.empty(n, dtype=np.int64)
+    out[permutation(seed, "disentangle/folds", 0, n)] = np.arange(n) % folds
     return out
 
 
@@ -65,13 +66,14 @@ def _loss(
     store: ImageStore,
     rows: NDArray[np.int64],
     labels: NDArray[np.int64],
+    classes: int,
     config: DisentangleConfig,
     seed: int,
     number: int,
     accelerator: Accelerator,
-):  # type: ignore[no-untyped-def]
+) -> Callable[[nn.Module, int], Tensor]:
     stage = f"disentangle/guide/{number}"
-    counts = np.bincount(labels, minlength=int(labels.max()) + 1)
+    counts = np.bincount(labels, minlength=classes)
     balance = torch.from_numpy(len(labels) / (len(counts) * counts.clip(min=1))).float()
 
     def loss_at(net: nn.Module, step: int) -> Tensor:

@@ -10,14 +10,21 @@ from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from torch import Tensor, nn
-from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from d2cp.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
 from d2cp.errors import TrainingError
 from d2cp.progress import Bar, progress
 
 LOG_EVERY = 20
+
+
+def make_accelerator(precision: str) -> Accelerator:
+    """accelerate keeps its state for the life of the process: a stage that wants another precision
+    than the stage before it must clear that first."""
+    AcceleratorState._reset_state(reset_partial_state=False)
+    return Accelerator(mixed_precision=precision)
 
 
 class MetricsSink(Protocol):
@@ -89,8 +96,9 @@ def fit(
     `loss_at(module, step)` is this process's share of the step's loss. Everything drawn must be a
     function of the step: then a killed run, resumed, ends with the same bits.
     """
+    weights = [p for p in module.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(
-        module.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay, fused=True
+        weights, lr=recipe.lr, weight_decay=recipe.weight_decay, fused=True
     )
     module.train()
     wrapped, optimizer = accelerator.prepare(module, optimizer)
@@ -103,7 +111,7 @@ def fit(
             loss = loss_at(wrapped, step)
             accelerator.backward(loss)
             if recipe.clip:
-                accelerator.clip_grad_norm_(module.parameters(), recipe.clip)
+                accelerator.clip_grad_norm_(weights, recipe.clip)
             optimizer.step()
             optimizer.zero_grad()
             average.update(step)
@@ -116,6 +124,7 @@ def fit(
             if saver and accelerator.is_main_process and (last or saver.due(step + 1)):
                 _save(saver, step + 1, module, optimizer, average, accelerator)
     average.install()
+    accelerator.unwrap_model(wrapped, keep_fp32_wrapper=False)  # undo the wrapping of `forward`
     module.eval()
 
 
@@ -127,15 +136,15 @@ class _Average:
         self.live = {
             name: p
             for name, p in module.named_parameters()
-            if recipe.ema and name.startswith(recipe.ema_prefix)
+            if recipe.ema and p.requires_grad and name.startswith(recipe.ema_prefix)
         }
         self.mean = {name: p.detach().clone() for name, p in self.live.items()}
 
     @torch.no_grad()
     def update(self, step: int) -> None:
         if self.live:
-            mix = get_ema_multi_avg_fn(ema_decay(self.recipe, step))
-            mix(list(self.mean.values()), [p.detach() for p in self.live.values()], step)
+            share = 1 - ema_decay(self.recipe, step)
+            torch._foreach_lerp_(list(self.mean.values()), list(self.live.values()), share)
 
     @torch.no_grad()
     def install(self) -> None:

@@ -22,7 +22,7 @@ from d2cp.disentangle.tokens import build_tokens
 class ConceptModel(nn.Module):
     """EncDiff, with the last scalars taken from the guide where there is one.
 
-    The space and the guide are finished before this trains: neither is among its parameters.
+    The space and the guide are finished, and frozen, before the rest trains.
     """
 
     latent_mean: Tensor
@@ -33,7 +33,7 @@ class ConceptModel(nn.Module):
         self, config: DisentangleConfig, space: Space, guide: Guide | None, seed: int
     ) -> None:
         super().__init__()
-        self.config, self.space, self.guide_ = config, space, [guide]
+        self.config, self.space, self.guide = config, space, guide
         with seeded(seed, "disentangle/init"):
             free = config.concepts - self.guided
             self.encoder = build_encoder(
@@ -47,10 +47,6 @@ class ConceptModel(nn.Module):
         self.register_buffer("latent_std", torch.ones(()))
         bar = alphas_cumprod(config.schedule, config.timesteps, config.beta_start, config.beta_end)
         self.register_buffer("alpha_bar", bar)
-
-    @property
-    def guide(self) -> Guide | None:
-        return self.guide_[0]
 
     @property
     def guided(self) -> int:
@@ -85,3 +81,10 @@ class ConceptModel(nn.Module):
     def to_images(self, latents: Tensor, *, quantise: bool = True) -> Tensor:
         """The inverse. A VQ space snaps the UNSCALED latents to its codebook unless told not to."""
         return self.space.decode(latents * self.latent_std + self.latent_mean, quantise=quantise)
+
+    def latent_bounds(self) -> tuple[float, float]:
+        """The least and greatest value a latent can take; unbounded in a VQ space."""
+        if self.space.quantises:
+            return -float("inf"), float("inf")
+        mean, std = float(self.latent_mean), float(self.latent_std)
+        return (-1 - mean) / std, (1 - mean) / std

@@ -42,9 +42,7 @@ class SharedTokens(nn.Module):
         super().__init__()
         widths = (1 + dim, *hidden, dim)
         self.embedding = nn.Parameter(torch.randn(concepts, dim))
-        self.layers = nn.ModuleList(
-            nn.Linear(a, b) for a, b in itertools.pairwise(widths)
-        )
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
 
     def forward(self, scalars: Tensor) -> Tensor:
         identity = self.embedding.expand(len(scalars), -1, -1)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from accelerate import Accelerator
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.checkpoint import Checkpointer
+from d2cp.disentangle.autoencoder import train_autoencoder
 from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
 from d2cp.disentangle.config import DisentangleConfig
 from d2cp.disentangle.diffusion import add_noise, min_snr_weight, noise_loss
 from d2cp.disentangle.guide import Guide
 from d2cp.disentangle.guide_train import train_guide
-from d2cp.disentangle.loop import MetricsSink, ProgressFactory, Recipe, Watch, fit
+from d2cp.disentangle.loop import MetricsSink, ProgressFactory, Recipe, Watch, fit, make_accelerator
 from d2cp.disentangle.model import ConceptModel
 from d2cp.disentangle.space import PixelSpace, Space
 from d2cp.errors import TrainingError
@@ -39,15 +39,18 @@ def train_concepts(
     """The concept model of the images `rows`. Their labels `y` reach the guide only."""
     if len(rows) == 0:
         raise TrainingError("there is no image to train on", expected="a train split with images")
-    accelerator = Accelerator(mixed_precision=config.precision)
+    accelerator = make_accelerator(config.precision)
     watch = Watch(checkpointer, progress, log)
     space: Space = PixelSpace(config.size, config.unshuffle)
+    if config.space == "vq":
+        space = train_autoencoder(store, rows, config, seed, accelerator, watch)
     guide: Guide | None = None
     if config.guide_concepts and len(np.unique(y)) > 1:
         guide = train_guide(store, rows, y, config, seed, accelerator, watch)
     model = ConceptModel(config, space, guide, seed).to(accelerator.device)
     _set_latent_scale(model, store, rows, seed)
     guided = _all_guided(model, store, rows)
+    latents = _all_latents(model, store, rows) if space.quantises else None
 
     def loss_at(module: nn.Module, step: int) -> Tensor:
         where = batch_positions(seed, STAGE, step, config.batch, len(rows))
@@ -58,7 +61,8 @@ def train_concepts(
         t = torch.randint(config.timesteps, (config.batch,), generator=draw)
         t = t[share].to(accelerator.device)
         images = load_images(store, rows[where[share]]).to(accelerator.device)
-        z_t = add_noise(model.to_latents(images), noise, t, model.alpha_bar)
+        z0 = model.to_latents(images) if latents is None else latents[where[share]]
+        z_t = add_noise(z0, noise, t, model.alpha_bar)
         predicted = module(images, guided[where[share]], z_t, t)
         weight = min_snr_weight(model.alpha_bar[t], config.min_snr) if config.min_snr else None
         return noise_loss(predicted, noise, config.loss, weight)
@@ -94,8 +98,17 @@ def _set_latent_scale(
 def _all_guided(model: ConceptModel, store: ImageStore, rows: NDArray[np.int64]) -> Tensor:
     """The guide's scalars of each training row [N,G], computed once."""
     device = model.latent_std.device
-    parts = [torch.zeros(0, model.guided, device=device)]
-    for i in range(0, len(rows) if model.guided else 0, SCALE_IMAGES):
-        some = rows[i : i + SCALE_IMAGES]
-        parts.append(model.guided_scalars(load_images(store, some).to(device), some))
-    return torch.cat(parts) if model.guided else torch.zeros(len(rows), 0, device=device)
+    if model.guided == 0:
+        return torch.zeros(len(rows), 0, device=device)
+    some = (rows[i : i + SCALE_IMAGES] for i in range(0, len(rows), SCALE_IMAGES))
+    return torch.cat(
+        [model.guided_scalars(load_images(store, part).to(device), part) for part in some]
+    )
+
+
+@torch.no_grad()
+def _all_latents(model: ConceptModel, store: ImageStore, rows: NDArray[np.int64]) -> Tensor:
+    """The latents of each training row, where an autoencoder makes them costly."""
+    device = model.latent_std.device
+    some = (rows[i : i + SCALE_IMAGES] for i in range(0, len(rows), SCALE_IMAGES))
+    return torch.cat([model.to_latents(load_images(store, part).to(device)) for part in some])

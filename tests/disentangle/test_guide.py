@@ -1,0 +1,74 @@
+import dataclasses
+import functools
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+
+from d2cp.disentangle.batches import load_images
+from d2cp.disentangle.guide import cross_fitted, generalised_cross_entropy
+from d2cp.disentangle.guide_train import assign_folds, augment, train_guide
+from d2cp.disentangle.loop import Watch
+from d2cp.progress import progress
+
+QUIET = Watch(None, functools.partial(progress, quiet=True))
+
+
+def test_generalised_cross_entropy_literally_and_its_limits():
+    logits, labels = torch.randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2])
+    p = logits.softmax(1)
+    for i, value in enumerate(generalised_cross_entropy(logits, labels, 0.7)):
+        torch.testing.assert_close(value, (1 - p[i, labels[i]] ** 0.7) / 0.7)
+    plain = F.cross_entropy(logits, labels, reduction="none")
+    torch.testing.assert_close(generalised_cross_entropy(logits, labels, 0.0), plain)
+    torch.testing.assert_close(
+        generalised_cross_entropy(logits, labels, 1e-4), plain, rtol=1e-2, atol=1e-3
+    )
+
+
+def test_cross_fitted_takes_the_network_that_did_not_see_the_image():
+    each = torch.tensor([[[1.0], [2.0], [3.0]], [[10.0], [20.0], [30.0]]])
+    out = cross_fitted(each, torch.tensor([0, 1, -1]))
+    assert out.squeeze(1).tolist() == [1.0, 20.0, 16.5]
+
+
+def test_folds_are_even_and_depend_on_the_seed():
+    folds = assign_folds(11, 2, seed=0)
+    assert np.bincount(folds).tolist() == [6, 5]
+    assert not np.array_equal(folds, assign_folds(11, 2, seed=1))
+
+
+def test_augmentation_is_fixed_by_its_generator_and_keeps_the_range(tiny):
+    images = torch.rand(5, 3, 16, 16)
+    config = dataclasses.replace(tiny, guide_shift=0.2)
+    first = augment(images, torch.Generator().manual_seed(0), config)
+    again = augment(images, torch.Generator().manual_seed(0), config)
+    other = augment(images, torch.Generator().manual_seed(1), config)
+    assert torch.equal(first, again) and not torch.equal(first, other)
+    assert first.shape == images.shape and first.min() >= 0 and first.max() <= 1
+    off = dataclasses.replace(tiny, guide_shift=0.0, guide_flip=False)
+    assert torch.equal(augment(images, torch.Generator(), off), images)
+
+
+def test_an_image_s_own_label_does_not_reach_the_network_that_scores_it(tiny, toy):
+    config = dataclasses.replace(tiny, guide_steps=5)
+    before = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
+    flipped = toy.y.copy()
+    flipped[0] = 1 - flipped[0]
+    after = train_guide(toy.images, toy.rows, flipped, config, 0, Accelerator(), QUIET)
+    images = load_images(toy.images, toy.rows[:4])
+    own = int(before.folds[0])
+    assert torch.equal(before.nets[own](images), after.nets[own](images))
+    assert not torch.equal(before.nets[1 - own](images), after.nets[1 - own](images))
+
+
+def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, toy):
+    config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
+    guide = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
+    with torch.no_grad():
+        scalars = guide.scalars(load_images(toy.images, toy.rows), toy.rows)[:, 0].numpy()
+    conflict = toy.y != toy.a
+    assert conflict.sum() > 10
+    assert ((scalars > 0) == toy.a)[conflict].mean() > 0.9
+    np.testing.assert_allclose(scalars.std(), 1.0, atol=0.1)
