@@ -63,9 +63,7 @@ def make_task():
             "space": FeatureSpace(blobs(y, a), settings),
             "attribute": a[train],
             "attributes": attributes,
-            "mined": lambda: Pseudo(
-                a, attributes, a.astype(float), (a != y % attributes) * 1, a * 0
-            ),
+            "mined": Pseudo(a, attributes, a.astype(float), (a != y % attributes) * 1, a * 0),
         }
         return Task(**(values | changes))  # type: ignore[arg-type]
 

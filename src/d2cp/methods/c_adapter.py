@@ -104,8 +104,10 @@ def tuple_loss(z: Tensor, vectors: Tensor, y: Tensor, temperature: float) -> Ten
     grouped = z.view(-1, 1 + POSITIVES + NEGATIVES, z.shape[1])
     count = len(grouped)
     others = torch.cat([grouped[:, 1:].flatten(0, 1), vectors])
-    own = torch.eye(count, dtype=torch.bool).repeat_interleave(POSITIVES + NEGATIVES, dim=1)
-    is_positive = (torch.arange(POSITIVES + NEGATIVES) < POSITIVES).repeat(count)
+    own = torch.eye(count, dtype=torch.bool, device=z.device).repeat_interleave(
+        POSITIVES + NEGATIVES, dim=1
+    )
+    is_positive = (torch.arange(POSITIVES + NEGATIVES, device=z.device) < POSITIVES).repeat(count)
     of_class = one_hot(y.view(count, -1)[:, 0], len(vectors)).bool()
     positive = torch.cat([own & is_positive, of_class], dim=1)
     negative = torch.cat([own & ~is_positive, ~of_class], dim=1)

@@ -52,7 +52,7 @@ class CrmPredictor:
     def logits(self, rows: Rows) -> Tensor:
         def scores(inputs: Tensor) -> Tensor:
             energy = additive_energies(self.model(inputs), self._classes)
-            return class_scores(energy, self.offset, self._classes)
+            return class_scores(energy, self.offset.to(energy), self._classes)
 
         return self._space.over(scores, rows)
 
@@ -76,13 +76,13 @@ class Crm:
 
         def loss(net: Classifier, batch: Batch, y: Tensor) -> Tensor:
             energy = additive_energies(net(batch.images, batch.step), classes)
-            return cross_entropy(energy - state[0] + log_prior, of_row(batch.rows))
+            return cross_entropy(energy - state[0] + log_prior.to(energy), of_row(batch.rows))
 
         def predictor(rows: Rows) -> CrmPredictor:
             with torch.no_grad():
                 energy = additive_energies(task.space.over(model, rows), classes)
                 return CrmPredictor(
-                    task, model, extrapolated_offset(energy, state[0].detach(), log_prior)
+                    task, model, extrapolated_offset(energy, state[0].detach().cpu(), log_prior)
                 )
 
         sample = numpy_generator(task.seed, "crm/sample").permutation(task.train)[:SAMPLE]

@@ -67,10 +67,10 @@ class AdapterObjective(D2CPObjective):
         away_y = row_space(target.head.weight, rank)
         logits_y = target.head(null_space_projection(h_y, away_a))
         logits_a = spurious.head(null_space_projection(h_a, away_y))
-        rows = batch.rows
+        rows, device = batch.rows.cpu(), batch.rows.device
         return {
-            "y": cross_entropy(logits_y, self._y[rows], reduction="none"),
-            "a": cross_entropy(logits_a, self._a[rows], reduction="none"),
+            "y": cross_entropy(logits_y, self._y[rows].to(device), reduction="none"),
+            "a": cross_entropy(logits_a, self._a[rows].to(device), reduction="none"),
         }
 
 
@@ -121,6 +121,7 @@ class D2cp:
         model = DualBranch.new(
             space.backbone, labels.classes, labels.attributes, task.config, seed=task.seed
         )
+        model.to(space.device)
         objective = D2CPObjective(model, space.backbone, labels, task.config, seed=task.seed)
 
         def logits(rows: Rows) -> Tensor:

@@ -32,12 +32,14 @@ def conditional(y: Rows, a: Rows, classes: int, attributes: int) -> Floats:
     counts = np.bincount(attributes * y + a, minlength=classes * attributes).astype(np.float64)
     table = counts.reshape(classes, attributes)
     total = table.sum(1, keepdims=True)
-    return np.asarray(np.where(total > 0, table / np.maximum(total, 1), 1 / attributes))
+    shares: Floats = np.full((classes, attributes), 1 / attributes)
+    np.divide(table, total, out=shares, where=total > 0)
+    return shares
 
 
 def less_biased(alpha: Floats, c: float) -> Floats:
     """alpha_ya + c (1/A - alpha_ya)."""
-    return alpha + c * (1 / alpha.shape[1] - alpha)
+    return np.asarray(alpha + c * (1 / alpha.shape[1] - alpha))
 
 
 def extrapolation_bound(alpha: Floats) -> float:

@@ -66,10 +66,10 @@ def image_masks(space: PromptSpace, model: PromptedImages, rows: Rows) -> NDArra
     masks = np.zeros((len(rows), side, side), dtype=bool)
     for start in range(0, len(rows), READ):
         part = slice(start, start + READ)
-        images = space.read_plain(rows[part])
+        images = space.read_plain(rows[part]).to(space.device)
         with torch.no_grad():
             answers = model(images).argmax(1)
-        heat = class_maps(space.backbone, model.branch, images, answers)
+        heat = class_maps(space.backbone, model.branch, images, answers).cpu()
         inner = images.shape[-1]
         wide = interpolate(heat[:, None], size=(inner, inner), mode="bilinear")[:, 0]
         edge = (side - inner) // 2

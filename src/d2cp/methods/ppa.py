@@ -50,7 +50,8 @@ class FrozenPredictor:
 
     def logits(self, rows: Rows) -> Tensor:
         with torch.no_grad():
-            answer: Tensor = self.module(self._space.frozen(rows))
+            inputs = self._space.frozen(rows).to(next(self.module.parameters()).device)
+            answer: Tensor = self.module(inputs).cpu()
         return answer
 
 

@@ -108,7 +108,7 @@ class Sas:
             return images, torch.from_numpy(of_class + classes)
 
         def loss(net: Classifier, batch: Batch, y: Tensor) -> Tensor:
-            images, pseudo = attribute_images(batch.step)
+            images, pseudo = (t.to(y.device) for t in attribute_images(batch.step))
             logits = net(torch.cat([batch.images, images]), batch.step)
             plain = cross_entropy(logits[: len(y), :classes], y)
             return plain + weight * shielding_loss(logits, torch.cat([y, pseudo]), classes)

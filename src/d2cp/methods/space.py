@@ -43,6 +43,7 @@ class Space(ABC):
 
     tier: Tier
     width: int
+    device: torch.device  # where classifiers of this space work; inputs are read on the CPU
 
     @abstractmethod
     def read(self, rows: Rows, draws: Rows, epoch: int) -> Tensor:
@@ -62,10 +63,11 @@ class Space(ABC):
 
     def over(self, function: Callable[[Tensor], Tensor], rows: Rows) -> Tensor:
         """`function` of the plain inputs of `rows`, in pieces, without gradients."""
+        pieces = []
         with torch.no_grad():
-            pieces = [
-                function(self.read_plain(rows[i : i + READ])) for i in range(0, len(rows), READ)
-            ]
+            for start in range(0, len(rows), READ):
+                inputs = self.read_plain(rows[start : start + READ])
+                pieces.append(function(inputs.to(self.device)).cpu())
         return torch.cat(pieces)
 
 
@@ -93,9 +95,16 @@ class FeatureSpace(Space):
 
     tier: Tier = "features"
 
-    def __init__(self, features: Tensor, config: DebiasConfig, hidden: int = 64) -> None:
+    def __init__(
+        self,
+        features: Tensor,
+        config: DebiasConfig,
+        *,
+        hidden: int = 64,
+        device: torch.device | None = None,
+    ) -> None:
         self._features, self._config, self._hidden = features.float(), config, hidden
-        self.width = features.shape[1]
+        self.width, self.device = features.shape[1], device or torch.device("cpu")
 
     def read(self, rows: Rows, draws: Rows, epoch: int) -> Tensor:
         return self.read_plain(rows)
@@ -106,7 +115,8 @@ class FeatureSpace(Space):
     frozen = read_plain
 
     def classifier(self, outputs: int, *, seed: int) -> Classifier:
-        return AdaptedFeatures(self.width, outputs, self._hidden, self._config.head_init, seed)
+        made = AdaptedFeatures(self.width, outputs, self._hidden, self._config.head_init, seed)
+        return made.to(self.device)
 
 
 class PromptedImages(Classifier):
@@ -130,6 +140,7 @@ class PromptedImages(Classifier):
         if step is not None and self._config.prompt_dropout:
             shape = tuple(self.branch.prompts.shape)
             mask = prompt_mask(shape, self._config.prompt_dropout, seed=self._seed, step=step)
+            mask = mask.to(inputs.device)
         return self.branch.features(self._frozen[0], inputs, mask)
 
 
@@ -146,8 +157,10 @@ class PromptSpace(Space):
         config: DebiasConfig,
         *,
         seed: int,
+        device: torch.device | None = None,
     ) -> None:
-        self.backbone, self.store, self.config = backbone, store, config
+        self.device = device or torch.device("cpu")
+        self.backbone, self.store, self.config = backbone.to(self.device), store, config
         self._features, self._seed = frozen.float(), seed
         self._read = self.reader(store)
         self.width = backbone.width
@@ -170,7 +183,7 @@ class PromptSpace(Space):
         return self._features[torch.from_numpy(rows)]
 
     def classifier(self, outputs: int, *, seed: int) -> PromptedImages:
-        return PromptedImages(self.backbone, outputs, self.config, seed)
+        return PromptedImages(self.backbone, outputs, self.config, seed).to(self.device)
 
 
 def prompt_space(space: Space) -> PromptSpace:

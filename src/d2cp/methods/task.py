@@ -18,6 +18,7 @@ from d2cp.checkpoint import Checkpointer
 from d2cp.debias.config import DebiasConfig
 from d2cp.debias.loop import Batch, Fitted, Read, Score, Step, fit
 from d2cp.debias.sampler import natural_order, weighted_order
+from d2cp.environments.config import EnvironmentsConfig
 from d2cp.errors import DataError
 from d2cp.methods.contract import Rows
 from d2cp.methods.space import Classifier, Space
@@ -57,7 +58,8 @@ class Task:
     select: Callable[[Logits], Score] | None = None  # scores logits on validation, larger is better
     attribute: Rows | None = None  # of the training rows, in their order; group-supervised only
     attributes: int = 0
-    mined: Callable[[], Pseudo] | None = None
+    environments: EnvironmentsConfig = field(default_factory=EnvironmentsConfig)
+    mined: Pseudo | None = None
     checkpoints: Callable[[str], Checkpointer] | None = None  # stage -> where it saves
     quiet: bool = True
     passes: int = 0  # used so far
@@ -82,7 +84,7 @@ class Task:
     def group_count(self) -> int:
         return self.classes * self.attributes
 
-    @cached_property
+    @property
     def pseudo(self) -> Pseudo:
         if self.mined is None:
             raise DataError(
@@ -90,7 +92,7 @@ class Task:
                 expected="the discover stage of the data set",
                 remedy="use d2cp compare, which runs it, or hand Task(mined=...)",
             )
-        return self.mined()
+        return self.mined
 
     def classifier(self, outputs: int = 0) -> Classifier:
         return self.space.classifier(outputs or self.classes, seed=self.seed)
@@ -163,7 +165,7 @@ class Task:
         """Values in the order of the training rows -> a function of table rows."""
         table = torch.zeros(len(self.y), dtype=torch.int64)
         table[torch.from_numpy(self.train)] = torch.from_numpy(values.astype(np.int64))
-        return lambda rows: table[rows]
+        return lambda rows: table[rows.cpu()].to(rows.device)
 
     @cached_property
     def labels(self) -> Callable[[Tensor], Tensor]:

@@ -76,7 +76,7 @@ class ULa:
         state = Confusion(task.classes)
 
         def loss(model: Classifier, batch: Batch, y: Tensor) -> Tensor:
-            guess = bias[batch.rows]
+            guess = bias[batch.rows.cpu()].to(batch.images.device)
             state.joint.copy_(updated_confusion(state.joint, guess, y, decay))
             shift = adjustment(state.joint, guess.argmax(1), tau)
             return cross_entropy(model(batch.images, batch.step) + shift, y)
