@@ -20,7 +20,12 @@ def blobs(y: np.ndarray, a: np.ndarray, width: int = 12, seed: int = 0) -> torch
     return torch.from_numpy(x).float()
 
 
-def config(**changes: object) -> DebiasConfig:
+@pytest.fixture
+def make_config():
+    return small_config
+
+
+def small_config(**changes: object) -> DebiasConfig:
     values: dict[str, object] = {
         "batch_size": 32,
         "lr": 0.05,
@@ -51,7 +56,7 @@ def make_task():
         train, val = np.sort(rows[: n * 3 // 4]), np.sort(rows[n * 3 // 4 :])
         if budget == 3200:  # PDE's test wants every row in training
             train = np.arange(n)
-        settings = config()
+        settings = small_config()
         values: dict[str, object] = {
             "y": y,
             "train": train,

@@ -22,8 +22,6 @@ from d2cp.methods.task import Pseudo
 from d2cp.pipeline.features import frozen_features
 from d2cp.rng import numpy_generator
 
-from .conftest import config
-
 CASES = [(name, tier) for name in BUILT_IN for tier in methods()[name].spec.tiers]
 ONCE = [(name, methods()[name].spec.tiers[-1]) for name in BUILT_IN]  # the quick tier, if it has it
 TABLES = {"two": "cmnist", "ten": "cmnist10"}
@@ -59,10 +57,10 @@ def pseudo_of(table: Table) -> Pseudo:
 
 
 @pytest.fixture
-def footing(backbone, tables, features):
+def footing(backbone, tables, features, make_config):
     def make(tier: str, kind: str, table: Table | None = None, **changes: object) -> Footing:
         table = table or tables[kind]
-        settings = config(
+        settings = make_config(
             image_size=28, resize=28, selection="val_worst_class", batch_size=20, **changes
         )
         frozen = features[kind]
