@@ -1,0 +1,127 @@
+"""What a person corrected in a report: a small JSON file that mining takes into account.
+
+{"schema": 1, "data": fingerprint, "concepts_are_class": [k, ...], "flip": {image id: value, ...}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.errors import D2CPError
+
+SCHEMA = 1
+_KEYS = ("schema", "data", "concepts_are_class", "flip")
+_SOURCE = "a file saved from the report of a run on this data set"
+
+
+class CorrectionsError(D2CPError):
+    """A corrections file that is damaged, or that belongs to another data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrections:
+    """Concepts that are the class itself (never mined), and images with another pseudo value."""
+
+    data: str
+    concepts_are_class: tuple[int, ...] = ()
+    flip: Mapping[str, int] = field(default_factory=dict)
+
+    def check(
+        self, *, fingerprint: str, ids: Sequence[str], concepts: int, values: int | None = None
+    ) -> None:
+        """Refuse what does not fit a data set with these images and K `concepts`."""
+        if self.data != fingerprint:
+            raise CorrectionsError(
+                f"the corrections belong to another data set (fingerprint {self.data})",
+                expected=f"fingerprint {fingerprint}",
+                remedy="open the report of a run on this data set and save them again",
+            )
+        outside = [k for k in self.concepts_are_class if k >= concepts]
+        if outside:
+            raise CorrectionsError(
+                f"the corrections name concept {outside[0]}",
+                expected=f"a concept from 0 to {concepts - 1}",
+                remedy="use a file saved from a run with the same number of concepts",
+            )
+        unknown = sorted(set(self.flip).difference(ids))
+        if unknown:
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            raise CorrectionsError(
+                f"the corrections name an image that is not there: {unknown[0]!r}{more}",
+                expected="image ids as in the run's data/table.csv",
+                remedy="use a file saved from the report of this data set, or remove these lines",
+            )
+        for image, value in self.flip.items():
+            if values is not None and value >= values:
+                raise CorrectionsError(
+                    f"the corrections give {image!r} the value {value}",
+                    expected=f"a value from 0 to {values - 1}",
+                    remedy="correct the number in the file",
+                )
+
+
+def load_corrections(path: Path | str) -> Corrections:
+    """Read and check the file's form; `Corrections.check` compares it with a data set."""
+    path = Path(path)
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_no_duplicates)
+    except OSError as error:
+        raise CorrectionsError(
+            f"cannot read {path}: {error.strerror}", expected=_SOURCE, remedy="check the path"
+        ) from error
+    except ValueError as error:  # bad UTF-8, bad JSON, or a key given twice
+        raise CorrectionsError(f"{path}: {error}", expected=_SOURCE) from error
+    if not isinstance(raw, dict) or set(raw) != set(_KEYS):
+        found = ", ".join(sorted(raw)) if isinstance(raw, dict) else type(raw).__name__
+        raise CorrectionsError(f"{path} holds {found}", expected=f"the keys {', '.join(_KEYS)}")
+    if raw["schema"] != SCHEMA or isinstance(raw["schema"], bool):
+        raise CorrectionsError(
+            f"{path} has schema {raw['schema']!r}",
+            expected=f"schema {SCHEMA}",
+            remedy="save the corrections again from a report made with this version",
+        )
+    if not isinstance(raw["data"], str):
+        raise CorrectionsError(f"{path}: data = {raw['data']!r}", expected="a fingerprint (text)")
+    concepts = raw["concepts_are_class"]
+    if not isinstance(concepts, list) or not all(_is_index(k) for k in concepts):
+        raise CorrectionsError(
+            f"{path}: concepts_are_class = {concepts!r}", expected="a list of concept numbers"
+        )
+    flip = raw["flip"]
+    if not isinstance(flip, dict):
+        raise CorrectionsError(f"{path}: flip = {flip!r}", expected='{"image id": value}')
+    for image, value in flip.items():
+        if not _is_index(value):
+            raise CorrectionsError(f"{path}: flip[{image!r}] = {value!r}", expected="0, 1, ...")
+    return Corrections(data=raw["data"], concepts_are_class=tuple(sorted(set(concepts))), flip=flip)
+
+
+def apply_flips(
+    pseudo: NDArray[np.int64], ids: Sequence[str], flip: Mapping[str, int]
+) -> NDArray[np.int64]:
+    """The pseudo attribute with a person's values in the rows of the images they named."""
+    corrected = pseudo.copy()
+    for row, image in enumerate(ids if flip else ()):
+        if image in flip:
+            corrected[row] = flip[image]
+    return corrected
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r} is given twice")
+    return made

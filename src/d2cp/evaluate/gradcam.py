@@ -1,0 +1,123 @@
+"""Grad-CAM of a prompted ViT: which patches spoke for an answer.
+
+The last block is computed for CLS alone, so patch tokens matter for the last time as its input:
+the gradient of the answer reaches them through that block's keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from d2cp.backbone import Backbone, Block
+from d2cp.debias.model import PromptClassifier
+from d2cp.debias.prompts import normalised, prefixes
+from d2cp.files import write_json
+
+_RAMP = ((16, 18, 66), (43, 84, 153), (45, 160, 160), (170, 210, 90), (255, 240, 90))
+_SIDE = 168
+
+
+def grad_cam(tokens: Tensor, gradients: Tensor, grid: tuple[int, int]) -> Tensor:
+    """Patch tokens A and dz/dA [B, N, D] → maps [B, h, w] in [0, 1]: relu(Σ_d ᾱ_d A_nd), ᾱ the
+    mean gradient over patches. A map without any positive patch is zero."""
+    weights = gradients.mean(dim=1, keepdim=True)
+    heat = (weights * tokens).sum(dim=2).relu().reshape(-1, *grid)
+    peak = heat.amax(dim=(1, 2), keepdim=True)
+    return torch.where(peak > 0, heat / peak.clamp_min(torch.finfo(heat.dtype).tiny), 0.0)
+
+
+def contrast(logits: Tensor, answers: Tensor) -> Tensor:
+    """z_c minus the mean of the other logits: a constant added to all of them says nothing."""
+    chosen = logits.gather(1, answers[:, None])[:, 0]
+    return chosen - (logits.sum(dim=1) - chosen) / max(1, logits.shape[1] - 1)
+
+
+def class_maps(
+    backbone: Backbone, model: PromptClassifier, images: Tensor, answers: Tensor
+) -> Tensor:
+    """Maps [B, h, w] of one branch for the classes `answers` [B]; images [B, 3, H, W] in [0, 1]."""
+    blocks = cast(Sequence[Block], backbone.blocks)
+    last = len(blocks) - 1
+    pixels = normalised(backbone, images)
+    height, width = (side // backbone.patch_size for side in pixels.shape[-2:])
+    with torch.no_grad():
+        layers = prefixes(backbone, model.prompts)
+        x = backbone.embed(pixels)
+        for index in range(last):
+            x = blocks[index](x, layers[index])
+    x.requires_grad_()
+    with torch.enable_grad():
+        feature = backbone.final_norm(blocks[last](x, layers[last], cls_only=True))[:, 0]
+        (gradient,) = torch.autograd.grad(contrast(model.head(feature), answers).sum(), x)
+    patches = height * width  # the tokens before them are CLS and, in some families, registers
+    return grad_cam(x.detach()[:, -patches:], gradient[:, -patches:], (height, width))
+
+
+def overlay(image: NDArray[np.uint8], heat: NDArray[np.float32], side: int = _SIDE) -> Image.Image:
+    """The image [H, W, 3] in grey under its map [h, w], blue (unused) to yellow (decisive)."""
+    enlarge = Image.Resampling.BICUBIC
+    grey = np.asarray(Image.fromarray(image).convert("L").resize((side, side), enlarge), np.float32)
+    wide = Image.fromarray(heat.astype(np.float32)).resize((side, side), Image.Resampling.BILINEAR)
+    warmth = np.clip(np.asarray(wide, np.float32), 0, 1)
+    stops = np.linspace(0, 1, len(_RAMP))
+    ramp = np.array(_RAMP, np.float32)
+    colour = np.stack([np.interp(warmth, stops, ramp[:, c]) for c in range(3)], axis=-1)
+    mixed = 0.45 * grey[..., None] + 0.55 * colour
+    return Image.fromarray(mixed.round().astype(np.uint8))
+
+
+def changed_rows(
+    y: NDArray[np.int64],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    pseudo: NDArray[np.int64],
+    limit: int = 12,
+) -> NDArray[np.int64]:
+    """Rows whose answer changed, taken in turn from every (class, pseudo value, mended or not)."""
+    changed = np.flatnonzero(before != after)
+    cells: dict[tuple[int, int, bool], list[int]] = {}
+    for row in changed.tolist():
+        cells.setdefault((int(y[row]), int(pseudo[row]), bool(after[row] == y[row])), []).append(
+            row
+        )
+    turns = [
+        (turn, cell, row) for cell, rows in cells.items() for turn, row in enumerate(rows[:limit])
+    ]
+    return np.array([row for _, _, row in sorted(turns)[:limit]], dtype=np.int64)
+
+
+def write_gradcam(
+    folder: Path,
+    backbone: Backbone,
+    before: PromptClassifier,
+    after: PromptClassifier,
+    images: Tensor,
+    pixels: NDArray[np.uint8],
+    records: Sequence[Mapping[str, Any]],
+) -> None:
+    """Picture pairs and gradcam.json in `folder`.
+
+    `images` are [B, 3, H, W] in [0, 1], `pixels` the same as bytes [B, H, W, 3]; a record
+    holds row, id, y, pseudo, and the answers erm and d2cp, whose maps are drawn.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    maps = {}
+    for name, model in (("erm", before), ("d2cp", after)):
+        answers = torch.tensor([int(record[name]) for record in records], device=images.device)
+        maps[name] = class_maps(backbone, model, images, answers).cpu().numpy()
+    listed = []
+    for index, record in enumerate(records):
+        names = {"before": f"{index:02d}-before.png", "after": f"{index:02d}-after.png"}
+        for key, model_name in (("before", "erm"), ("after", "d2cp")):
+            overlay(pixels[index], maps[model_name][index]).save(folder / names[key], optimize=True)
+        kept = {k: record[k] for k in ("row", "id", "y", "pseudo", "erm", "d2cp")}
+        listed.append({**kept, **names})
+    write_json(folder / "gradcam.json", listed)

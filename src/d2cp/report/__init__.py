@@ -1,0 +1,1 @@
+"""Artifacts of a run → one HTML file that needs no network."""

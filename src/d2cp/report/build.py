@@ -1,0 +1,48 @@
+"""From a run directory to its HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from d2cp.data.table import Table
+from d2cp.errors import D2CPError
+from d2cp.files import read_json, write_text
+from d2cp.report.compare import compare_page
+from d2cp.report.data import IMAGE_LIMIT, ReportData, gather
+from d2cp.report.html import render
+from d2cp.report.page import run_page
+from d2cp.report.steps import commands
+from d2cp.report.thumbs import find_table, load_thumbnails
+from d2cp.run import Run
+from d2cp.summary import summarise
+
+
+def write_report(
+    run: Run, out: Path | None = None, *, table: Table | None = None, images: int = IMAGE_LIMIT
+) -> Path:
+    """Write one self-contained file, RUN/report.html unless `out` says otherwise.
+
+    `table` is the run's data set where the caller has it in hand; else it is found again. A
+    directory of `d2cp compare` gets the comparison report."""
+    target = out or run.path / "report.html"
+    comparison = run.path / "compare.json"
+    if comparison.is_file():
+        write_text(target, render("compare.html.jinja", compare_page(read_json(comparison))))
+        return target
+    data = gather(run, images)
+    thumbs, note = _thumbnails(data, table)
+    steps = commands(run.path, data.description, summarise(run))
+    write_text(target, render("run.html.jinja", run_page(data, thumbs, note, steps)))
+    return target
+
+
+def _thumbnails(data: ReportData, table: Table | None) -> tuple[dict[int, bytes], str]:
+    """The images, or a note that says why there are none: a run outlives its data."""
+    try:
+        if table is None:
+            described = {**data.description.get("data", {}), "format": data.format}
+            table = find_table(described, int(data.config.get("seed", 0)))
+        return load_thumbnails(table, data.rows.ids, data.sample.rows), ""
+    except (D2CPError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        return {}, f"The images could not be read again, so none is shown here: {reason}"

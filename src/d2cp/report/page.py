@@ -1,0 +1,234 @@
+"""What the run template is handed: plain values, most of them text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d2cp.report import plots
+from d2cp.report.cells import MATRIX_CLASSES, against_shortcut, commonest_mistakes
+from d2cp.report.data import ReportData
+from d2cp.report.encode import data_uri, picture
+from d2cp.report.evidence import clues, others
+from d2cp.report.html import embedded_json
+from d2cp.report.rows import NONE
+from d2cp.report.sample import KINDS, threshold_distance
+from d2cp.report.steps import Step, collect_more, corrected_command
+from d2cp.report.words import flatten, percent, visible
+
+VERDICTS = {
+    "found": "Shortcut found",
+    "weak": "Weak signs of a shortcut",
+    "none": "No shortcut found",
+}
+KIND_WORDS = {
+    "mended": "wrong before, right after",
+    "broken": "right before, wrong after",
+    "wrong": "wrong before and after",
+    "near": "score close to the threshold",
+    "plain": "other",
+}
+GROUP_WORDS = {
+    "true": ("true groups", "class and true attribute"),
+    "pseudo": ("suspected groups", "class and suspected value: no true attribute is known"),
+    "class": ("by class", "the classes"),
+}
+REVIEW_LIMIT = 500
+
+
+def run_page(
+    data: ReportData, thumbs: Mapping[int, bytes], image_note: str, steps: list[Step]
+) -> dict[str, Any]:
+    return {
+        "data": data,
+        "title": f"{data.name}: D2CP report",
+        "verdict": VERDICTS.get(data.finding.verdict, "") if data.finding else "Not mined yet",
+        "clues": clues(data.finding.evidence) if data.finding else [],
+        "more_evidence": _more_evidence(data),
+        "recall": _recall(data),
+        "pictures": _pictures(data),
+        "histograms": _histograms(data),
+        "group_words": GROUP_WORDS,
+        "tracks": plots.accuracy_track,
+        "axis": plots.axis(),
+        "matrices": len(data.class_names) <= MATRIX_CLASSES and len(data.values) <= MATRIX_CLASSES,
+        "mistakes": commonest_mistakes(list(data.confusions)),
+        "gradcam": _gradcam(data, thumbs),
+        "images": _images(data, thumbs),
+        "image_note": image_note,
+        "kind_words": {k: KIND_WORDS[k] for k in _kinds_shown(data, thumbs)},
+        "review": _review_summary(data),
+        "review_limit": REVIEW_LIMIT,
+        "collect": collect_more(data),
+        "steps": steps,
+        "corrected": corrected_command(data),
+        "config": flatten(dict(data.config)),
+        "environment": flatten(dict(data.environment)),
+        "environments": flatten(dict(data.environments)),
+        "payload": embedded_json(_payload(data)),
+    }
+
+
+def _more_evidence(data: ReportData) -> list[tuple[str, str]]:
+    if data.finding is None:
+        return []
+    named = (
+        {"best concept for": dict(data.finding.best_concept)} if data.finding.best_concept else {}
+    )
+    return [*others(data.finding.evidence), *flatten(named)]
+
+
+def _pictures(data: ReportData) -> list[dict[str, Any]]:
+    shown = []
+    for one in data.finding.pictures if data.finding else ():
+        if one.kind == "histogram":  # drawn anew, readable in light and dark
+            continue
+        made = _picture(one.path)
+        shown.append({**made, "title": one.title, "caption": one.caption, "kind": one.kind})
+    return shown
+
+
+def _picture(path: Path) -> dict[str, Any]:
+    encoded, (width, height) = picture(path)
+    return {"uri": data_uri(encoded), "width": width, "height": height}
+
+
+def _histograms(data: ReportData) -> list[plots.Histogram]:
+    if data.finding is None:
+        return []
+    train = data.rows.split == "train"
+    chosen = train if train.any() else np.ones(len(data.rows), dtype=bool)
+    return plots.score_histograms(
+        data.rows.score[chosen],
+        data.rows.y[chosen],
+        data.class_names,
+        list(data.finding.thresholds),
+    )
+
+
+def _recall(data: ReportData) -> list[dict[str, Any]]:
+    """How often the pseudo value is the true attribute, by split and group."""
+    if data.finding is None:
+        return []
+    return [
+        {
+            "split": split,
+            "balanced": percent(data.finding.balanced_accuracy.get(split)),
+            "groups": [(_group(data, key), percent(r)) for key, r in groups.items()],
+        }
+        for split, groups in data.finding.recall.items()
+    ]
+
+
+def _group(data: ReportData, key: str) -> str:
+    parts = [int(part) for part in key.split(",")]
+    names = [data.class_names[parts[0]]]
+    if len(parts) > 1 and data.attribute_names:
+        names.append(data.attribute_names[parts[1]])
+    return ", ".join(names)
+
+
+def _class(data: ReportData, label: int) -> str:
+    return data.class_names[label] if label != NONE else ""
+
+
+def _images(data: ReportData, thumbs: Mapping[int, bytes]) -> list[dict[str, Any]]:
+    rows = data.rows
+    against = against_shortcut(rows.y, rows.pseudo, data.typical)
+    shown = []
+    for row in data.sample.rows.tolist():
+        if row not in thumbs:
+            continue
+        y, after = int(rows.y[row]), int(rows.after[row])
+        shown.append(
+            {
+                "row": row,
+                "uri": data_uri(thumbs[row]),
+                "id": rows.ids[row],
+                "name": visible(rows.ids[row]),
+                "split": str(rows.split[row]),
+                "y": y,
+                "class": data.class_names[y],
+                "value": int(rows.pseudo[row]),
+                "against": bool(against[row]),
+                "attribute": _attribute(data, row),
+                "score": "" if np.isnan(rows.score[row]) else f"{rows.score[row]:.3g}",
+                "before": _class(data, int(rows.before[row])),
+                "after": _class(data, after),
+                "before_p": _confidence(float(rows.before_p[row])),
+                "after_p": _confidence(float(rows.after_p[row])),
+                "answer": "none" if after == NONE else "right" if after == y else "wrong",
+                "kind": KINDS[data.kinds[row]],
+            }
+        )
+    return shown
+
+
+def _attribute(data: ReportData, row: int) -> str:
+    if data.rows.a is None or data.attribute_names is None:
+        return ""
+    return data.attribute_names[int(data.rows.a[row])]
+
+
+def _confidence(value: float) -> str:
+    return "" if np.isnan(value) else f"{100 * value:.0f}% sure"
+
+
+def _kinds_shown(data: ReportData, thumbs: Mapping[int, bytes]) -> list[str]:
+    present = {KINDS[data.kinds[row]] for row in data.sample.rows.tolist() if row in thumbs}
+    return [kind for kind in KIND_WORDS if kind in present]
+
+
+def _gradcam(data: ReportData, thumbs: Mapping[int, bytes]) -> list[dict[str, Any]]:
+    return [
+        {
+            "original": data_uri(thumbs[one.row]) if one.row in thumbs else "",
+            "before": _picture(one.before)["uri"],
+            "after": _picture(one.after)["uri"],
+            "class": data.class_names[one.y],
+            "value": one.pseudo,
+            "answers": [data.class_names[k] for k in one.answers],
+        }
+        for one in data.gradcam
+        if one.before.is_file() and one.after.is_file()
+    ]
+
+
+def _review(data: ReportData) -> dict[str, list[int]]:
+    """Rows worth a person's look, by reason: the answer may be right and the label wrong."""
+    near = np.flatnonzero(data.kinds == KINDS.index("near"))
+    if len(near) and data.finding:
+        distance = threshold_distance(data.rows, data.finding.thresholds)
+        near = near[np.argsort(distance[near], kind="stable")]
+    wrong = np.flatnonzero(data.kinds == KINDS.index("wrong"))
+    sure = np.argsort(-np.nan_to_num(data.rows.after_p[wrong]), kind="stable")
+    return {"near": near[:REVIEW_LIMIT].tolist(), "wrong": wrong[sure][:REVIEW_LIMIT].tolist()}
+
+
+def _review_summary(data: ReportData) -> dict[str, int]:
+    return {kind: int((data.kinds == KINDS.index(kind)).sum()) for kind in ("near", "wrong")}
+
+
+def _payload(data: ReportData) -> dict[str, Any]:
+    """What the script needs beside the page itself."""
+    rows = data.rows
+    listed = [
+        [
+            rows.ids[row],
+            str(rows.split[row]),
+            data.class_names[int(rows.y[row])],
+            int(rows.pseudo[row]),
+            KIND_WORDS[reason],
+        ]
+        for reason, chosen in _review(data).items()
+        for row in chosen
+    ]
+    return {
+        "schema": 1,
+        "data": data.fingerprint,
+        "values": [name.text for name in data.values],
+        "review": listed,
+    }

@@ -1,0 +1,57 @@
+"""The sampled images, read from the data set and encoded."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from d2cp.data.adapters import ADAPTERS
+from d2cp.data.load import load_table
+from d2cp.data.openimages import open_images
+from d2cp.data.source import ColouredSource
+from d2cp.data.store import ImageStore
+from d2cp.data.table import Table
+from d2cp.errors import DataError
+from d2cp.report.encode import thumbnail
+from d2cp.report.rows import Ints
+
+SIDE = 160
+BUDGET_BYTES = 2_300_000  # a third more as base64: leaves room for pictures under 5 MB in all
+
+
+def find_table(data: Mapping[str, Any], seed: int) -> Table:
+    """The run's data set, from where it was; `data` holds name, format and perhaps path."""
+    chosen = data.get("format")
+    return load_table(
+        data.get("path") or data["name"],
+        format=chosen if chosen in ADAPTERS else None,
+        seed=seed,
+    )
+
+
+def load_thumbnails(table: Table, ids: list[str], rows: Ints) -> dict[int, bytes]:
+    """Encoded images by row of the run, as many as the budget holds, in the order of `rows`."""
+    where = {str(name): index for index, name in enumerate(table.ids)}
+    found = [(int(row), where[ids[row]]) for row in rows if ids[row] in where]
+    if not found:
+        raise DataError("none of the run's images is in the data set now")
+    part = table.subset(np.array([index for _, index in found], dtype=np.int64))
+    side = part.source.side if isinstance(part.source, ColouredSource) else SIDE
+    # A few hundred small squares: not worth an entry in the user's cache.
+    with tempfile.TemporaryDirectory(prefix="d2cp-report-") as folder:
+        return _encode(open_images(part, side, folder, quiet=True), [row for row, _ in found])
+
+
+def _encode(store: ImageStore, rows: list[int]) -> dict[int, bytes]:
+    kept: dict[int, bytes] = {}
+    spent = 0
+    for index in store.good_rows().tolist():
+        data = thumbnail(store[np.array([index])][0])
+        spent += len(data)
+        if spent > BUDGET_BYTES:
+            break
+        kept[rows[index]] = data
+    return kept
