@@ -8,8 +8,8 @@ Keys of the evidence, all of the training split:
     signal_share                          signal_mined / signal_all: what T carries of the signal
     agreement, disagreeing                share of images whose pseudo label is that of their
                                           class, and the number for which it is not
-    confident_disagreement                rate of contradicted labels among the surer half of the
-                                          held-out predictions, over the rate among all
+    confident_disagreement                rate of contradicted labels among the surest quarter of
+                                          the held-out predictions, over the rate among all
     confident_disagreement_error          its standard error
     bic_gain                              BIC of one Gaussian minus two on the score, per image
     separation                            Ashman's D of those two
@@ -109,12 +109,12 @@ def held_out(
 
 
 def confident_disagreement(probability: Floats, y: Ints) -> tuple[float, float]:
-    """(ratio, standard error): how often the surer half of the held-out predictions is
-    contradicted, over how often all are.
+    """(ratio, standard error): how often the surest quarter of the held-out predictions
+    is contradicted, over how often all are.
 
     A shortcut leaves the label to chance once its value is known, so that a sure prediction is
     contradicted as often as any (near 1). Errors about the class itself crowd near the boundary
-    (near 0). The halves are taken within each predicted class.
+    (near 0). The quarters are taken within each predicted class.
     """
     guess, sure = probability.argmax(axis=1), probability.max(axis=1)
     wrong = guess != y
@@ -123,9 +123,9 @@ def confident_disagreement(probability: Floats, y: Ints) -> tuple[float, float]:
     expected = observed = 0.0
     for c in np.unique(guess):
         mine = np.flatnonzero(guess == c)
-        half = mine[np.argsort(-sure[mine], kind="stable")[: max(1, len(mine) // 2)]]
-        expected += float(wrong[mine].mean()) * len(half)
-        observed += float(wrong[half].sum())
+        best = mine[np.argsort(-sure[mine], kind="stable")[: max(1, len(mine) // 4)]]
+        expected += float(wrong[mine].mean()) * len(best)
+        observed += float(wrong[best].sum())
     return observed / expected, max(observed, 1.0) ** 0.5 / expected
 
 

@@ -51,14 +51,14 @@ def match_values(pseudo: ArrayLike, true: ArrayLike) -> Ints:
     rows, columns = int(p.max()) + 1, int(t.max()) + 1
     table = np.bincount(p * columns + t, minlength=rows * columns).reshape(rows, columns)
     recall = table / np.maximum(table.sum(axis=0), 1)
-    result = recall.argmax(axis=1).astype(np.int64)
+    result: Ints = recall.argmax(axis=1).astype(np.int64)
     left, right = linear_sum_assignment(-recall)
     result[left] = right
     return result
 
 
 def group_recall(matched: ArrayLike, true: ArrayLike, y: ArrayLike) -> dict[str, float]:
-    """Share of each group (y, a) whose matched pseudo label is right, as "y,a"; empty ones absent."""
+    """Share of each group whose matched pseudo label is right, as "y,a"; empty groups absent."""
     m, t, labels = np.asarray(matched), np.asarray(true), np.asarray(y)
     result = {}
     for c in np.unique(labels):

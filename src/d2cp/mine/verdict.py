@@ -14,9 +14,9 @@ MIN_SEPARATION = 2.0
 """Ashman's D from which two groups count as apart."""
 MIN_STABILITY = 0.8
 """Balanced agreement of the pseudo labels across resamples."""
-SHORTCUT_RATIO = 0.6
+SHORTCUT_RATIO = 0.4
 """Confident disagreement from which a cue looks like a shortcut and not like the class."""
-CLASS_RATIO = 0.5
+CLASS_RATIO = 0.35
 """Confident disagreement below which it looks like the class."""
 MIN_DISAGREEING = 5
 """Fewer images against the cue cannot be told from stray labels."""

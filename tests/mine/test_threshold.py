@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from d2cp.mine import threshold
+from d2cp.mine.mixture import choose_clusters, fit_two_gaussians
+from d2cp.mine.rule import zero_sum_basis
+
+numbers = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=40)
+
+
+@given(numbers)
+def test_otsu_against_every_cut(values):
+    score = np.array(values)
+
+    def between(cut):
+        low, high = score[score <= cut], score[score > cut]
+        if not len(low) or not len(high):
+            return 0.0
+        return len(low) * len(high) * (low.mean() - high.mean()) ** 2
+
+    best = max(between(cut) for cut in score)
+    assert between(threshold.otsu(score)) == pytest.approx(best)
+
+
+def two_groups(n=2000, gap=6.0, share=0.3, seed=0):
+    generator = np.random.default_rng(seed)
+    upper = generator.random(n) < share
+    return generator.normal(size=n) + gap * upper, upper
+
+
+def test_mixture_cuts_between_two_groups_and_counts_them():
+    score, upper = two_groups()
+    fitted = fit_two_gaussians(score)
+    assert np.mean((score > fitted.boundary) == upper) > 0.995
+    assert fitted.weights[1] == pytest.approx(0.3, abs=0.03)
+    assert fitted.means[1] - fitted.means[0] == pytest.approx(6, abs=0.2)
+    assert fitted.bic_gain > 0 and fitted.ashman_d == pytest.approx(6, abs=0.4)
+    assert threshold.gmm(score) == fitted.boundary
+
+
+def test_one_normal_group_is_not_two():
+    score = np.random.default_rng(1).normal(size=3000)
+    assert fit_two_gaussians(score).bic_gain < 0
+
+
+@given(numbers, st.floats(-5, 5), st.floats(0.1, 10))
+def test_mixture_moves_with_its_scores(values, shift, scale):
+    score = np.array(values)
+    moved = fit_two_gaussians(score * scale + shift)
+    assert moved.boundary == pytest.approx(
+        fit_two_gaussians(score).boundary * scale + shift, abs=1e-3 * scale
+    )
+
+
+@pytest.mark.parametrize("score", [np.full(10, 3.0), np.array([1.0]), np.array([])])
+def test_scores_without_spread_have_one_group(score):
+    fitted = fit_two_gaussians(score)
+    assert fitted.bic_gain == -np.inf and fitted.ashman_d == 0
+    assert np.isfinite(threshold.otsu(score))
+
+
+def test_disagreement_counts_the_images_between_two_cuts():
+    assert threshold.disagreement(np.array([0.0, 1.0, 2.0, 3.0]), 0.5, 2.5) == 0.5
+    assert threshold.midpoint(-1.0, 3.0) == 1.0
+
+
+@pytest.mark.parametrize("groups", [2, 3, 5])
+def test_bic_picks_the_number_of_clusters(groups):
+    generator = np.random.default_rng(groups)
+    centres = 6 * np.eye(5)[:groups]
+    label = np.arange(600) % groups
+    x = centres[label] + generator.normal(size=(600, 5))
+    found = choose_clusters(x, centres, (2, 3, 4, 5), seed=0)
+    assert len(found.centres) == groups
+    assert np.mean(found.assign(x) == label) > 0.99, "value c belongs to prototype c"
+
+
+def test_zero_sum_basis_is_orthonormal_and_orthogonal_to_ones():
+    basis = zero_sum_basis(6)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-12)
+    np.testing.assert_allclose(basis.sum(axis=0), 0, atol=1e-12)
