@@ -25,6 +25,7 @@ def write_bytes(path: Path, data: bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            os.chmod(name, 0o644)  # mkstemp makes it private; a run may be read by colleagues
             os.replace(name, path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

@@ -16,7 +16,16 @@ from typing import Any
 from d2cp.files import read_json
 from d2cp.run import SCHEMA, Run
 
-STAGES = ("data", "disentangle", "mine", "environments", "erm", "debias", "evaluate", "report")
+STAGES = (
+    "data",
+    "disentangle",
+    "mine",
+    "features",
+    "environments",
+    "erm",
+    "debias",
+    "evaluate",
+)
 
 
 def summarise(run: Run) -> dict[str, Any]:

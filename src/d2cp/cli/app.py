@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from d2cp import __version__
+from d2cp.cli.check import check
+from d2cp.cli.compare import compare
+from d2cp.cli.demo import demo
+from d2cp.cli.discover import discover
 from d2cp.cli.doctor import doctor
+from d2cp.cli.evaluate import evaluate
+from d2cp.cli.export import export
+from d2cp.cli.methods import methods
+from d2cp.cli.predict import predict
+from d2cp.cli.presets import presets
+from d2cp.cli.probe import probe
+from d2cp.cli.report import report
+from d2cp.cli.run import run
 from d2cp.cli.show import show
 
 app = typer.Typer(
@@ -34,5 +46,9 @@ def _root(
     pass
 
 
-for command in (show, doctor):
+COMMANDS = (
+    *(check, discover, run, demo, show, evaluate, report, export, predict),
+    *(compare, methods, presets, probe, doctor),
+)
+for command in COMMANDS:
     app.command()(command)

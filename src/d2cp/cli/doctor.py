@@ -130,9 +130,9 @@ def _hub() -> Finding:
 
 
 def _disk() -> Finding:
-    from d2cp.data.cache import cache_directory
+    from d2cp.data.cache import default_cache_dir
 
-    folder: Path = cache_directory()
+    folder: Path = default_cache_dir()
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     free = shutil.disk_usage(existing).free / 2**30
     text = f"image cache {folder}, {free:.1f} GiB free"

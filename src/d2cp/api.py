@@ -1,0 +1,81 @@
+"""The library's front door: `discover`, `run`, `evaluate` and the estimator `D2CP`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from d2cp.config import Config, load_config
+from d2cp.data import load_table
+from d2cp.data.table import Table
+from d2cp.files import write_bytes
+from d2cp.summary import summarise
+
+if TYPE_CHECKING:
+    from d2cp.pipeline.discover import Discovery
+
+
+def discover(
+    data: Table | str | Path,
+    *,
+    out: Path | str,
+    preset: str = "demo",
+    seed: int = 0,
+    config: Config | None = None,
+    format: str | None = None,
+    corrections: Path | None = None,
+    labels_out: Path | None = None,
+    cache_dir: Path | None = None,
+    force: bool = False,
+    quiet: bool = False,
+) -> Discovery:
+    """Stage 1 alone: the verdict, its pictures and a pseudo attribute for every image."""
+    from d2cp.pipeline import discover as stages
+    from d2cp.pipeline.start import open_run
+
+    table = as_table(data, format)
+    config = config or load_config(preset, overrides={"seed": seed})
+    with open_run(table, out, config, cache_dir=cache_dir, quiet=quiet, force=force) as context:
+        found = stages.discover(context, corrections)
+        if labels_out is not None:
+            write_bytes(labels_out, (context.run.path / "mine" / "pseudo.csv").read_bytes())
+    return found
+
+
+def run(
+    data: Table | str | Path,
+    *,
+    out: Path | str,
+    preset: str = "demo",
+    seed: int = 0,
+    config: Config | None = None,
+    format: str | None = None,
+    corrections: Path | None = None,
+    control: bool = True,
+    report: bool = True,
+    cache_dir: Path | None = None,
+    tensorboard: bool = False,
+    force: bool = False,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """The whole method; returns what `d2cp show RUN --json` prints."""
+    from d2cp.pipeline.start import open_run
+    from d2cp.pipeline.whole import run_stages
+
+    table = as_table(data, format)
+    config = config or load_config(preset, overrides={"seed": seed})
+    with open_run(
+        table,
+        out,
+        config,
+        cache_dir=cache_dir,
+        quiet=quiet,
+        force=force,
+        tensorboard=tensorboard,
+    ) as context:
+        run_stages(context, corrections=corrections, control=control, report=report)
+        return summarise(context.run)
+
+
+def as_table(data: Table | str | Path, format: str | None = None) -> Table:
+    return data if isinstance(data, Table) else load_table(data, format=format)

@@ -1,0 +1,46 @@
+"""`d2cp discover DATA`: find the shortcut, show it, stop there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from d2cp.cli import options
+
+
+def discover(
+    data: options.Data,
+    out: options.Out,
+    preset: options.Preset = "demo",
+    seed: options.Seed = 0,
+    labels_out: Annotated[
+        Path | None,
+        typer.Option(help="Also write the pseudo labels here (image, class, value, score)."),
+    ] = None,
+    corrections: options.Corrections = None,
+    config: options.ConfigFile = None,
+    set_: options.Set = None,
+    format_: options.Format = None,
+    train_limit: options.TrainLimit = None,
+    cache: options.Cache = None,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find the shortcut in a data set: verdict, pictures, a pseudo attribute for every image."""
+    from d2cp.api import discover as run_discover
+
+    settings = options.resolve(preset, config, set_, seed, None, train_limit)
+    run_discover(
+        data,
+        out=out,
+        config=settings,
+        format=format_,
+        corrections=corrections,
+        labels_out=labels_out,
+        cache_dir=cache,
+        force=force,
+        quiet=quiet,
+    )
+    options.close(out, quiet)

@@ -1,0 +1,82 @@
+"""Options that several commands share, and what they mean together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from d2cp.config import Config
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A folder or file with a data set, or an embedded one: "
+        "cmnist, cmnist10, digits-unbiased."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Run directory; an existing one goes on.")]
+Preset = Annotated[str, typer.Option(help="A named configuration; `d2cp presets` lists them.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="A TOML file laid over the preset.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="One setting, as stage.key=value; may be given again."),
+]
+Seed = Annotated[int, typer.Option(help="Everything random follows from it.")]
+Backbone = Annotated[
+    str | None,
+    typer.Option(help="`embedded`, a local folder, or a name on the Hugging Face hub."),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", help="Layout of DATA when it is not recognised by itself.")
+]
+Cache = Annotated[Path | None, typer.Option(help="Folder for decoded images.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Go on in a run started with other settings; redo stages.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
+TrainLimit = Annotated[
+    int | None, typer.Option(help="Use at most so many training images (0: all).")
+]
+Corrections = Annotated[
+    Path | None,
+    typer.Option(help="A person's corrections, as saved by the report; used from mining on."),
+]
+
+
+def close(out: Path, quiet: bool) -> None:
+    """What a run says last: its figures, and the next commands to type."""
+    from rich.console import Console
+
+    from d2cp.cli.show import show
+    from d2cp.report.steps import next_steps
+    from d2cp.run import Run
+
+    show(out)
+    if not quiet:
+        console = Console(highlight=False)
+        for line in next_steps(Run.open(out)):
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def resolve(
+    preset: str,
+    file: Path | None,
+    assignments: list[str] | None,
+    seed: int,
+    backbone: str | None = None,
+    train_limit: int | None = None,
+) -> Config:
+    """The configuration that the shared options describe."""
+    from d2cp.config import load_config
+
+    overrides: dict[str, Any] = {"seed": seed}
+    if backbone is not None:
+        overrides["backbone"] = backbone
+    if train_limit is not None:
+        overrides["train_limit"] = train_limit
+    return load_config(preset, file=file, assignments=assignments or (), overrides=overrides)

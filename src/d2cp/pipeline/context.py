@@ -1,0 +1,100 @@
+"""What every stage of one run shares: its directory, configuration, table, images and log."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from d2cp import __version__
+from d2cp.checkpoint import Checkpointer
+from d2cp.config import Config
+from d2cp.data.openimages import load_images
+from d2cp.data.store import ImageStore
+from d2cp.data.table import Table
+from d2cp.files import fingerprint
+from d2cp.metrics_log import MetricsLog
+from d2cp.processes import from_main, is_main, wait_for_all
+from d2cp.run import Run
+
+
+@dataclass
+class Context:
+    """Made by `pipeline.start.open_run`, handed from stage to stage."""
+
+    run: Run
+    config: Config
+    table: Table
+    console: Console
+    cache_dir: Path | None = None
+    quiet: bool = False
+    force: bool = False
+    tensorboard: bool = False
+    _stores: dict[int, ImageStore] = field(default_factory=dict)
+
+    @cached_property
+    def log(self) -> MetricsLog:
+        return MetricsLog(self.run.path, tensorboard=self.tensorboard)
+
+    @property
+    def blind(self) -> Table:
+        """The table without true attributes: what the stages that learn are handed."""
+        return self.table.without_attribute()
+
+    def images(self, size: int) -> ImageStore:
+        """All rows of the table as size x size squares."""
+        if size not in self._stores:
+            table, store = load_images(self.table, size, self.cache_dir, quiet=self.quiet)
+            if len(table) != len(self.table):
+                raise RuntimeError("a row that was readable at one size is not at another")
+            self._stores[size] = store
+        return self._stores[size]
+
+    def inputs(self, stage: str, settings: Any, *after: str) -> str:
+        """The identity of all that a stage's result depends on."""
+        before = {name: self.run.manifest(name)["inputs"] for name in after}
+        return fingerprint([stage, __version__, self.config.seed, settings, before])
+
+    def checkpointer(self, stage: str, inputs: str) -> Checkpointer:
+        folder = self.run.path / "checkpoints" / stage
+        return Checkpointer(folder, identity=inputs, force=False)
+
+    def say(self, text: str) -> None:
+        if not self.quiet and is_main():
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def stage(self, name: str, inputs: str, make: Callable[[Path], None]) -> Path:
+        """The stage's artifact: kept when it is current, made otherwise."""
+        current = from_main(self.run.is_current(name, inputs) if is_main() else None)
+        if current:
+            self.say(f"{name}: unchanged, kept")
+            return self.run.path / name
+        self.say(f"{name}: started")
+        if not is_main():
+            with tempfile.TemporaryDirectory() as scratch:
+                make(Path(scratch))
+            return self._finished(name)
+        spent = self.run.path / "checkpoints" / name / "seconds"
+        before = float(spent.read_text()) if spent.exists() else 0.0
+        began = time.monotonic()
+        try:
+            with self.run.writing(name, inputs, before) as folder:
+                make(folder)
+        except BaseException:
+            if spent.parent.is_dir():
+                spent.write_text(str(before + time.monotonic() - began))
+            raise
+        spent.unlink(missing_ok=True)
+        self.checkpointer(name, inputs).clear()
+        return self._finished(name)
+
+    def _finished(self, name: str) -> Path:
+        wait_for_all()
+        self.say(f"{name}: done in {self.run.manifest(name)['seconds']:.0f} s")
+        return self.run.path / name

@@ -1,0 +1,80 @@
+"""Stage 2: the dual-branch model, and beside it the ERM control with the same budget."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.backbone import load_backbone
+from d2cp.debias.artifact import Artifact, load_artifact, save_artifact
+from d2cp.debias.labels import Labels, pseudo_labels
+from d2cp.debias.train import train_d2cp, train_erm
+from d2cp.pipeline.context import Context
+from d2cp.pipeline.discover import Discovery
+from d2cp.pipeline.environments import Bits
+
+Which = Literal["erm", "debias"]
+
+
+def labels_of(context: Context, found: Discovery, bits: Bits) -> Labels:
+    """The columns stage 2 may use. True attributes are in them only where the configuration
+    asks for them by name: the selection rule `val_true_groups`, or `pseudo_source = "true"`."""
+    config, table = context.config.debias, context.table
+    wants_truth = config.selection == "val_true_groups"
+    pseudo = pseudo_labels(
+        config.pseudo_source,
+        mined=found.pseudo,
+        true=table.a,
+        count=len(table),
+        attributes=found.attributes,
+        seed=context.config.seed,
+    )
+    attributes = table.n_attributes if config.pseudo_source == "true" else found.attributes
+    return Labels(
+        y=_without_test(context, table.y),
+        classes=table.n_classes,
+        train=table.rows("train"),
+        val=table.rows("val"),
+        a=pseudo,
+        attributes=attributes,
+        y_xrm=bits.y,
+        a_xrm=bits.a,
+        true_a=table.a if wants_truth else None,
+    )
+
+
+def _without_test(context: Context, y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Labels of rows that are neither train nor val are blanked: nothing can select on them."""
+    table = context.table
+    known = np.zeros(len(y), dtype=bool)
+    known[table.rows("train")] = known[table.rows("val")] = True
+    return np.where(known, y, 0)
+
+
+def train(context: Context, which: Which, labels: Labels, *, after: tuple[str, ...]) -> Artifact:
+    config = context.config
+    settings = [dataclasses.asdict(config.debias), config.backbone]
+    inputs = context.inputs(which, settings, *after)
+    run = train_erm if which == "erm" else train_d2cp
+
+    def make(folder: Path) -> None:
+        trained = run(
+            load_backbone(config.backbone),
+            context.images(config.debias.resize),
+            labels,
+            config.debias,
+            seed=config.seed,
+            stage=which,
+            checkpointer=context.checkpointer(which, inputs),
+            log=context.log,
+            quiet=context.quiet,
+        )
+        values = tuple(f"value {v}" for v in range(labels.attributes))
+        names = context.table.class_names
+        save_artifact(folder, Artifact(trained, config.backbone, names, values))
+
+    return load_artifact(context.stage(which, inputs, make))

@@ -1,0 +1,33 @@
+"""The stages of `d2cp run`, in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from d2cp.pipeline.context import Context
+from d2cp.pipeline.debias import labels_of, train
+from d2cp.pipeline.discover import discover
+from d2cp.pipeline.environments import environments
+from d2cp.pipeline.evaluate import evaluate
+from d2cp.processes import is_main
+
+
+def run_stages(
+    context: Context,
+    *,
+    corrections: Path | None = None,
+    control: bool = True,
+    report: bool = True,
+) -> None:
+    """Discover → environments → control and dual-branch model → evaluate → report."""
+    found = discover(context, corrections)
+    bits = environments(context, found)
+    labels = labels_of(context, found, bits)
+    after = ("data", "mine", "environments")
+    models = {"erm": train(context, "erm", labels, after=after)} if control else {}
+    models["debias"] = train(context, "debias", labels, after=after)
+    evaluate(context, found, models)
+    if report and is_main():
+        from d2cp.report.build import write_report
+
+        context.say(f"report: {write_report(context.run)}")

@@ -1,0 +1,46 @@
+"""The command line as a user meets it: quick help, plain errors, exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from d2cp.cli import main
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return int(stop.value.code or 0), out, err
+
+
+def test_help_imports_no_heavy_library():
+    heavy = ("torch", "transformers", "diffusers", "sklearn", "scipy", "accelerate")
+    code = (
+        "import sys\nfrom d2cp.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit: pass\n"
+        f"print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Usage" in done.stdout
+    assert done.stderr.strip() == "[]"
+
+
+def test_version(capsys):
+    code, out, _ = run(capsys, "--version")
+    assert code == 0 and out.startswith("d2cp 0.")
+
+
+def test_show_of_what_is_not_a_run(capsys, tmp_path):
+    code, _, err = run(capsys, "show", str(tmp_path))
+    assert code == 5
+    assert "not a run directory" in err and "to do:" in err and "Traceback" not in err
+
+
+def test_doctor_prints_json(capsys):
+    code, out, _ = run(capsys, "doctor", "--json")
+    found = {f["name"]: f["level"] for f in json.loads(out)}
+    assert code == 0
+    assert found["python"] == "ok" and found["packages"] == "ok" and found["device"] == "ok"
