@@ -100,8 +100,13 @@ def test_equal_singular_values_have_a_finite_gradient() -> None:
     assert weight.grad is not None and torch.isfinite(weight.grad).all()
 
 
-def test_half_precision_features_are_projected_in_float32() -> None:
+def test_mixed_precision_projects_in_float32() -> None:
     weight, h = matrix(2, 32), matrix(4, 32, seed=1)
-    low = null_space_projection(h.bfloat16(), row_space(weight.bfloat16()))
-    assert low.dtype == torch.bfloat16
-    assert row_space(weight.bfloat16()).dtype == torch.float32
+    exact = null_space_projection(h, row_space(weight))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = null_space_projection(h, row_space(weight))
+        with_grad = null_space_projection_with_grad(h, weight)
+    assert torch.equal(found, exact)
+    assert torch.allclose(with_grad, exact, atol=1e-5)
+    half = null_space_projection(h.bfloat16(), row_space(weight))
+    assert half.dtype == torch.bfloat16 and torch.allclose(half.float(), exact, atol=0.05)

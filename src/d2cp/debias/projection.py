@@ -14,6 +14,11 @@ from torch import Tensor
 Rank = Literal["full", "difference"]
 
 
+def _full_precision(like: Tensor) -> torch.autocast:
+    """Autocast off: it would run the products in half precision whatever their inputs."""
+    return torch.autocast(like.device.type, enabled=False)
+
+
 def _rows(weight: Tensor, rank: Rank) -> Tensor:
     """The rows whose span is removed. Softmax sees differences of rows only, so `difference`
     leaves their common direction in place."""
@@ -36,8 +41,9 @@ def row_space(weight: Tensor, rank: Rank = "full") -> Tensor:
 
 def null_space_projection(features: Tensor, basis: Tensor) -> Tensor:
     """P0 h = h - (h B) B^T for features [..., D]."""
-    h = features.float()
-    return (h - (h @ basis) @ basis.T).to(features.dtype)
+    with _full_precision(features):
+        h = features.float()
+        return (h - (h @ basis) @ basis.T).to(features.dtype)
 
 
 def null_space_projection_with_grad(
@@ -45,10 +51,11 @@ def null_space_projection_with_grad(
 ) -> Tensor:
     """P0(W) h, differentiable in W too: B B^T = W^T (W^+)^T, whose gradient needs no gap between
     singular values."""
-    rows = _rows(weight, rank)
-    inverse = torch.linalg.pinv(rows, rtol=max(rows.shape) * torch.finfo(torch.float32).eps)
-    h = features.float()
-    projected: Tensor = h - (h @ rows.T) @ inverse.T
+    with _full_precision(features):
+        rows = _rows(weight, rank)
+        inverse = torch.linalg.pinv(rows, rtol=max(rows.shape) * torch.finfo(torch.float32).eps)
+        h = features.float()
+        projected: Tensor = h - (h @ rows.T) @ inverse.T
     return projected.to(features.dtype)
 
 
