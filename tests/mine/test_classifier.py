@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mine_synthetic import shortcut_set
 from scipy.optimize import minimize
 
-from d2cp.mine.classifier import fit_basis, fit_epochs, fit_features, log_loss, sample_weights
 from d2cp.mine.arrays import softmax
-from mine_synthetic import shortcut_set
+from d2cp.mine.classifier import fit_basis, fit_epochs, fit_features, log_loss, sample_weights
 
 
 def literal_loss(theta, x, y, weights, l2):

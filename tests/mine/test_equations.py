@@ -30,6 +30,7 @@ def make(problem):
     return tokens, y, weight, bias
 
 
+@settings(deadline=None)
 @given(problems)
 def test_logits_and_confidence(problem):
     tokens, y, weight, bias = make(problem)
@@ -47,6 +48,7 @@ def test_logits_and_confidence(problem):
         assert p[i] == pytest.approx(math.exp(z[y[i]]) / total)
 
 
+@settings(deadline=None)
 @given(problems, st.floats(0.05, 1.0))
 def test_subset_and_prototypes(problem, rho):
     tokens, y, weight, bias = make(problem)
@@ -66,6 +68,7 @@ def test_subset_and_prototypes(problem, rho):
             np.testing.assert_allclose(found[c, k], mean, atol=1e-9)
 
 
+@settings(deadline=None)
 @given(problems)
 def test_directions_scores_and_contrast(problem):
     _, _, weight, _ = make(problem)
@@ -88,6 +91,7 @@ def test_directions_scores_and_contrast(problem):
         np.testing.assert_allclose(contrast, literal, atol=1e-9)
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 8), st.integers(1, 10),
     st.sets(st.integers(0, 7), max_size=3),
@@ -105,6 +109,7 @@ def test_top_m_and_intersection(seed, classes, concepts, m, exclude):
         assert (k in chosen) == (votes == 2 if classes == 2 else votes >= classes / 2)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(1, 8), st.integers(1, 12))
 def test_m_is_raised_only_until_t_is_not_empty(seed, classes, concepts, m):
     scores = np.random.default_rng(seed).random((classes, concepts))
@@ -117,7 +122,7 @@ def test_m_is_raised_only_until_t_is_not_empty(seed, classes, concepts, m):
         assert used == min(m, concepts)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(problems)
 def test_scores_of_images(problem):
     tokens, _, weight, _ = make(problem)

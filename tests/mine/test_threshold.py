@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d2cp.mine import threshold
@@ -12,6 +12,7 @@ from d2cp.mine.rule import zero_sum_basis
 numbers = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=40)
 
 
+@settings(deadline=None)
 @given(numbers)
 def test_otsu_against_every_cut(values):
     score = np.array(values)
@@ -47,6 +48,7 @@ def test_one_normal_group_is_not_two():
     assert fit_two_gaussians(score).bic_gain < 0
 
 
+@settings(deadline=None)
 @given(numbers, st.floats(-5, 5), st.floats(0.1, 10))
 def test_mixture_moves_with_its_scores(values, shift, scale):
     score = np.array(values)

@@ -15,15 +15,20 @@ from d2cp.mine.arrays import Floats, Ints
 def concept_auroc(scalars: ArrayLike, positive: ArrayLike) -> Floats:
     """AUROC [K] of each concept's scalar for a yes/no attribute, at least 1/2: either direction
     counts. Ties count half; 1/2 where one side is empty."""
-    from scipy.stats import rankdata
-
     s, flag = np.asarray(scalars, dtype=np.float64), np.asarray(positive, dtype=bool)
     yes, no = int(flag.sum()), int((~flag).sum())
     if not yes or not no:
         return np.full(s.shape[1], 0.5)
-    ranks = rankdata(s, axis=0)
+    ranks = np.stack([_mid_ranks(column) for column in s.T], axis=1)
     area = (ranks[flag].sum(axis=0) - yes * (yes + 1) / 2) / (yes * no)
     result: Floats = np.maximum(area, 1 - area)
+    return result
+
+
+def _mid_ranks(column: Floats) -> Floats:
+    """Ranks from 1; equal numbers share the mean of theirs."""
+    _, index, counts = np.unique(column, return_inverse=True, return_counts=True)
+    result: Floats = (np.cumsum(counts) - (counts - 1) / 2)[index]
     return result
 
 
