@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from d2cp.config import load_config
+from d2cp.data import load_table
 from d2cp.data.table import SPLIT_NAMES, Table
-from d2cp.evaluate.gradcam import changed_rows, overlay
 from d2cp.files import write_csv, write_json
 from d2cp.methods.comparison import comparison
 from d2cp.run import Run
@@ -56,6 +56,28 @@ def write_run(
         write_json(folder / "summary.json", {"y": {"flip_rate": 0.012}, "a": {"flip_rate": 0.31}})
     _evaluate(run, table, pseudo, before, after, generator, gradcam)
     return run
+
+
+HOSTILE_CLASSES = ("<img src=x onerror=alert(1)>", '</script><script>alert("2")</script>')
+HOSTILE_FILE = "\u202egnp.\"'><b onmouseover=alert(3)>&amp; {{ 7 * 7 }}.png"
+
+
+def write_hostile_run(path: Path) -> Run:
+    """A data set whose classes, attributes and files have names that try to be markup."""
+    images = path.parent / "hostile-images"
+    images.mkdir()
+    rows = []
+    generator = np.random.default_rng(1)
+    for index in range(48):
+        split = ("train", "val", "test")[index % 3]
+        name = f"{index:02d}{HOSTILE_FILE}"
+        colour = generator.integers(0, 255, size=(24, 24, 3)).astype(np.uint8)
+        Image.fromarray(colour).save(images / name, format="PNG")
+        value = ("a<i>", "\u2067b\u2069")[(index // 6 + index % 2) % 2]
+        rows.append((name, split, HOSTILE_CLASSES[index % 2], value))
+    write_csv(images / "metadata.csv", ("filename", "split", "y", "a"), rows)
+    table = load_table(images)
+    return write_run(path, table, place=str(images))
 
 
 def _data(run: Run, table: Table) -> None:
@@ -160,15 +182,13 @@ def _evaluate(
         ]
         write_csv(folder / "predictions.csv", header, listed)
         (folder / "gradcam").mkdir()
-        part = [column[asked] for column in (table.y, before, after, pseudo)]
         pairs = []
-        for index, place in enumerate(changed_rows(*part, limit=gradcam).tolist()):
-            row = int(asked[place])
+        changed = asked[before[asked] != after[asked]]
+        for index, row in enumerate(changed[:gradcam].tolist()):
             names = {"before": f"{index:02d}-before.png", "after": f"{index:02d}-after.png"}
-            picture = generator.integers(0, 255, size=(28, 28, 3)).astype(np.uint8)
             for name in names.values():
-                heat = generator.random((4, 4)).astype(np.float32)
-                overlay(picture, heat).save(folder / "gradcam" / name)
+                heat = generator.integers(0, 255, size=(7, 7, 3)).astype(np.uint8)
+                Image.fromarray(heat).resize((168, 168)).save(folder / "gradcam" / name)
             pairs.append(
                 {
                     "row": row,

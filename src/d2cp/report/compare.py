@@ -26,7 +26,7 @@ class Line:
     seeds: int
     worst: Figure
     mean: Figure
-    weighted: Figure | None
+    weighted: Figure
     group_labels: str
     trainable: int | None
     passes: float | None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Bounds = tuple[float, float]
+PLOT_GROUPS = 12
 HEADLINE_ORDER = ("test_balanced", "test", "val")
 
 
@@ -39,6 +40,18 @@ class Outcome:
     worst: Pair
     mean: Pair
     groups: tuple[Pair, ...]
+
+    @property
+    def plotted(self) -> tuple[Pair, ...]:
+        """All groups while they are few, else those with the lowest accuracy, lowest first."""
+        if len(self.groups) <= PLOT_GROUPS:
+            return self.groups
+        return tuple(sorted(self.groups, key=_lowest)[:PLOT_GROUPS])
+
+
+def _lowest(pair: Pair) -> tuple[float, float]:
+    values = [f.value if f is not None else 1.0 for f in (pair.after, pair.before)]
+    return values[0], values[1]
 
 
 def wilson(accuracy: float, n: int, z: float = 1.96) -> Bounds:

@@ -82,9 +82,11 @@ def _more_evidence(data: ReportData) -> list[tuple[str, str]]:
 
 
 def _pictures(data: ReportData) -> list[dict[str, Any]]:
+    if data.finding is None:
+        return []
     shown = []
-    for one in data.finding.pictures if data.finding else ():
-        if one.kind == "histogram":  # drawn anew, readable in light and dark
+    for one in data.finding.pictures:
+        if one.kind == "histogram" and data.finding.thresholds:  # drawn anew, for light and dark
             continue
         made = _picture(one.path)
         shown.append({**made, "title": one.title, "caption": one.caption, "kind": one.kind})
@@ -97,7 +99,7 @@ def _picture(path: Path) -> dict[str, Any]:
 
 
 def _histograms(data: ReportData) -> list[plots.Histogram]:
-    if data.finding is None:
+    if data.finding is None or not data.finding.thresholds:
         return []
     train = data.rows.split == "train"
     chosen = train if train.any() else np.ones(len(data.rows), dtype=bool)
@@ -110,16 +112,17 @@ def _histograms(data: ReportData) -> list[plots.Histogram]:
 
 
 def _recall(data: ReportData) -> list[dict[str, Any]]:
-    """How often the pseudo value is the true attribute, by split and group."""
+    """How often the pseudo value is the true attribute: a row a group, a figure a split."""
     if data.finding is None:
         return []
+    recall = data.finding.recall
+    keys = dict.fromkeys(key for groups in recall.values() for key in groups)
     return [
         {
-            "split": split,
-            "balanced": percent(data.finding.balanced_accuracy.get(split)),
-            "groups": [(_group(data, key), percent(r)) for key, r in groups.items()],
+            "name": _group(data, key),
+            "shares": [percent(groups.get(key)) for groups in recall.values()],
         }
-        for split, groups in data.finding.recall.items()
+        for key in sorted(keys, key=lambda key: [int(part) for part in key.split(",")])
     ]
 
 

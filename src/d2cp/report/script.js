@@ -163,6 +163,8 @@ function setUpViewer(grid, shownItems, reveal) {
     if (!item) return;
     show(item);
     viewer.showModal();
+    // Not on the first control, a radio button: an arrow key would change the image's value.
+    viewer.firstElementChild.focus();
   });
   for (const radio of radios) {
     radio.addEventListener("change", () => {

@@ -72,6 +72,13 @@ def figure(value: Any) -> str:
     return visible(value)
 
 
+def shell_lines(command: str) -> str:
+    """A long command with each option on its own line, still one command when pasted."""
+    if len(command) <= 76 or "'" in command:  # a quoted word may hold what looks like an option
+        return command
+    return command.replace(" --", " \\\n    --")
+
+
 def flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
     """Nested mappings as (dotted key, text), in order."""
     if isinstance(value, dict):
