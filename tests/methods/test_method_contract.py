@@ -24,6 +24,7 @@ from d2cp.rng import numpy_generator
 
 CASES = [(name, tier) for name in BUILT_IN for tier in methods()[name].spec.tiers]
 ONCE = [(name, methods()[name].spec.tiers[-1]) for name in BUILT_IN]  # the quick tier, if it has it
+GUIDE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
 TABLES = {"two": "cmnist", "ten": "cmnist10"}
 
 
@@ -227,6 +228,7 @@ def test_specs_are_complete_and_drawable(name):
     spec = methods()[name].spec
     assert spec.name == name and spec.title and spec.venue and spec.fidelity
     assert len(spec.fidelity) < 100
+    assert f"(`{name}`)" in GUIDE and spec.fidelity in GUIDE
     drawn = [spec.draw(np.random.default_rng(s)) for s in range(5)]
     assert all(set(d) == set(spec.params) for d in drawn)
     with pytest.raises(D2CPError, match="unknown key"):

@@ -1,4 +1,4 @@
-"""ERM: cross-entropy, natural sampling, and the control that only changes the sampling.
+"""ERM: cross-entropy, natural sampling.
 
 Fidelity: as published; the trained part is the task's (prompts and head, or adapter and head).
 """

@@ -3,9 +3,9 @@
 Warm up on a group-balanced subset of min_g N_g per group; from a start on, add random unused
 samples at fixed intervals, momentum kept, learning rate x 0.01.
 
-Fidelity: the schedule as published; its epochs are turned into shares of the budget (Waterbirds:
-start 140 of 200 epochs = 0.7, an addition each 10 epochs = 0.05 of the budget), since a budget here
-is counted in passes. The trained part is prompts.
+Fidelity: the schedule as published, its epochs turned into shares of the budget, which is counted
+in passes: start 140 and an addition every 10 epochs (Waterbirds) are 0.7 and 0.05 of 200 epochs, a
+total of our choice. The trained part is prompts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from d2cp.methods.training import Loss, mean_cross_entropy, train_classifier
 from d2cp.rng import numpy_generator
 
 PARAMS = {
-    "start": Param(default=0.7, low=0.5, high=0.85, published="140 of 200 epochs, Waterbirds"),
-    "interval": Param(default=0.05, low=0.02, high=0.1, published="10 of 200 epochs"),
+    "start": Param(default=0.7, low=0.5, high=0.85, published="epoch 140, Waterbirds"),
+    "interval": Param(default=0.05, low=0.02, high=0.1, published="10 epochs"),
     "add": Param(default=10, choices=(10, 50, 200), published="10 Waterbirds, 50 CelebA"),
     "drop": Param(default=0.01, choices=(0.01, 0.1, 1.0), published="0.01 at expansion"),
 }
