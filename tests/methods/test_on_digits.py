@@ -90,8 +90,6 @@ def test_masktune_masks_the_pixels_that_bear_the_colour(table, capsys):
     inked = store[rows].max(axis=3) > 40
     hit, base = inked[masks].mean(), inked.mean()
     with capsys.disabled():
-        print(
-            f"\nMaskTune: {100 * hit:.0f}% of masked pixels bear colour, {100 * base:.0f}% of all"
-        )
+        print(f"\nMaskTune: {100 * hit:.0f}% of masked pixels bear ink, {100 * base:.0f}% of all")
     assert masks.any(axis=(1, 2)).mean() > 0.5
     assert hit > 1.2 * base

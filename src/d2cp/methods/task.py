@@ -106,9 +106,6 @@ class Task:
         """Sampling with weights (N / N_g)^alpha; `groups` of the training rows."""
         return lambda epoch: weighted_order(groups, alpha, draws, seed=self.seed, epoch=epoch)
 
-    def epoch_draws(self, passes: int) -> int:
-        return max(1, min(len(self.train), passes))
-
     def fit(
         self,
         module: nn.Module,
@@ -124,13 +121,15 @@ class Task:
     ) -> Fitted:
         """Train `module` for `passes`; with `logits`, keep the state that the rule likes best.
 
+        The passes are cut into as many epochs as the configuration has, so that its learning-rate
+        schedule covers a budget of any size.
         `order` makes an epoch's order from its number of draws; `changes` are fields of the
         configuration; `cost` is how often an image goes through the network in a step.
         """
         config = replace(self.config, **(changes or {}))  # type: ignore[arg-type]
         size = max(1, min(config.batch_size, len(self.train)))
         steps = max(1, int(passes / (size * cost)))
-        draws = config.epoch_size or max(size, self.epoch_draws(passes) // size * size)
+        draws = config.epoch_size or size * max(1, round(steps / config.epochs))
         config = replace(
             config,
             batch_size=size,
