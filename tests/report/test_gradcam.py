@@ -24,14 +24,23 @@ def test_map_is_the_relu_of_the_weighted_sum() -> None:
     gradients = torch.randn(3, 6, 5, generator=generator)
     maps = grad_cam(tokens, gradients, (2, 3))
     for b in range(3):
-        alpha = [sum(gradients[b, n, d].item() for n in range(6)) / 6 for d in range(5)]
-        raw = [max(0.0, sum(alpha[d] * tokens[b, n, d].item() for d in range(5))) for n in range(6)]
+        mean = [sum(tokens[b, n, d].item() for n in range(6)) / 6 for d in range(5)]
+        raw = [
+            max(
+                0.0,
+                sum(
+                    gradients[b, n, d].item() * (tokens[b, n, d].item() - mean[d]) for d in range(5)
+                ),
+            )
+            for n in range(6)
+        ]
         wanted = torch.tensor(raw).reshape(2, 3) / max(raw)
         torch.testing.assert_close(maps[b], wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_no_positive_patch_gives_an_empty_map() -> None:
-    tokens, gradients = torch.ones(1, 4, 2), -torch.ones(1, 4, 2)
+    tokens = torch.tensor([[[1.0], [1.0], [1.0], [5.0]]])
+    gradients = torch.tensor([[[0.0], [0.0], [0.0], [-1.0]]])
     assert grad_cam(tokens, gradients, (2, 2)).abs().sum() == 0
 
 

@@ -26,10 +26,13 @@ _SIDE = 168
 
 
 def grad_cam(tokens: Tensor, gradients: Tensor, grid: tuple[int, int]) -> Tensor:
-    """Patch tokens A and dz/dA [B, N, D] → maps [B, h, w] in [0, 1]: relu(Σ_d ᾱ_d A_nd), ᾱ the
-    mean gradient over patches. A map without any positive patch is zero."""
-    weights = gradients.mean(dim=1, keepdim=True)
-    heat = (weights * tokens).sum(dim=2).relu().reshape(-1, *grid)
+    """Patch tokens A and dz/dA [B, N, D] → maps [B, h, w] in [0, 1]: relu(Σ_d g_nd (A_nd − Ā_d)).
+
+    Each patch keeps its own gradient: CLS reads patches unevenly, and a gradient averaged over
+    them, right for convolutions, lights up patches that it never read. The mean token, which says
+    nothing about place, is taken away. A map without any positive patch is zero."""
+    apart = tokens - tokens.mean(dim=1, keepdim=True)
+    heat = (gradients * apart).sum(dim=2).relu().reshape(-1, *grid)
     peak = heat.amax(dim=(1, 2), keepdim=True)
     return torch.where(peak > 0, heat / peak.clamp_min(torch.finfo(heat.dtype).tiny), 0.0)
 
@@ -70,8 +73,8 @@ def overlay(image: NDArray[np.uint8], heat: NDArray[np.float32], side: int = _SI
     stops = np.linspace(0, 1, len(_RAMP))
     ramp = np.array(_RAMP, np.float32)
     colour = np.stack([np.interp(warmth, stops, ramp[:, c]) for c in range(3)], axis=-1)
-    mixed = 0.45 * grey[..., None] + 0.55 * colour
-    return Image.fromarray(mixed.round().astype(np.uint8))
+    mixed = 0.45 * grey[..., None] + (0.5 + 0.4 * warmth[..., None]) * colour
+    return Image.fromarray(mixed.clip(0, 255).round().astype(np.uint8))
 
 
 def changed_rows(

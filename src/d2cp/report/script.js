@@ -274,8 +274,8 @@ function setUpPictures() {
       const image = button.querySelector("img");
       byId("picture-image").src = image.src;
       byId("picture-image").alt = image.alt;
-      byId("picture-caption").textContent =
-        button.parentElement.querySelector("figcaption").textContent;
+      const caption = button.parentElement.querySelector("figcaption").cloneNode(true);
+      byId("picture-caption").replaceChildren(...caption.childNodes);
       dialog.showModal();
     });
   }
