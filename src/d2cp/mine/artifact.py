@@ -25,7 +25,7 @@ def save_mined(mined: Mined, folder: Path) -> None:
 
     rule = mined.rule
     arrays = {name: getattr(mined, name) for name in ARRAYS}
-    arrays |= {"means": rule.means, "directions": rule.directions}
+    arrays |= {"means": rule.means, "directions": rule.directions, "rule_bias": rule.bias}
     plain: dict[str, Any] = {
         "config": dataclasses.asdict(mined.config),
         "seed": mined.seed,
@@ -65,7 +65,13 @@ def load_mined(folder: Path) -> Mined:
             scalars = ScalarParts(*arrays["scalars"])
         concepts = tuple(int(k) for k in plain["concepts"])
         rule = Rule(
-            arrays["means"], arrays["directions"], concepts, plain["threshold"], clusters, scalars
+            arrays["means"],
+            arrays["directions"],
+            arrays["rule_bias"],
+            concepts,
+            plain["threshold"],
+            clusters,
+            scalars,
         )
         return Mined(
             config=build(MineConfig, plain["config"]),

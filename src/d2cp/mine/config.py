@@ -24,8 +24,8 @@ class MineConfig:
     l2: float | None = None
     """Strength of A's L2, relative to the mean squared norm of the tokens. None: chosen on
     held-out folds."""
-    l2_grid: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
-    """Candidates, strongest first; the strongest within one standard error of the best is kept."""
+    l2_grid: tuple[float, ...] = (0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)
+    """Candidates; the strongest within one standard error of the best is kept."""
     epochs: int | None = None
     """Train A by this many passes of plain mini-batch SGD instead of to convergence."""
     learning_rate: float = 0.1
@@ -41,6 +41,8 @@ class MineConfig:
     """Concepts kept per class. None: the fewest that carry `signal_share`."""
     signal_share: float = 0.95
     """Share of what all concepts together tell about held-out labels that T must carry."""
+    refit: bool = True
+    """Train A once more on the tokens of T alone for the score; off: the score uses ΔW."""
     score: Score = "partial_logit"
     threshold: Threshold = "midpoint"
     values: int | None = None
@@ -76,7 +78,16 @@ class MineConfig:
     @classmethod
     def paper(cls) -> MineConfig:
         """CBCM as published: raw tokens, one in-sample classifier trained briefly, M by K alone."""
-        return cls(centre=False, balanced=False, l2=0.0, epochs=5, folds=0, flip_rounds=0, top_m=3)
+        return cls(
+            centre=False,
+            balanced=False,
+            l2=0.0,
+            epochs=5,
+            folds=0,
+            flip_rounds=0,
+            top_m=3,
+            refit=False,
+        )
 
 
 def default_top_m(concepts: int) -> int:

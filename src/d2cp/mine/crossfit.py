@@ -71,15 +71,27 @@ def held_out_loss(
 
 
 def choose_l2(x: Floats, y: Ints, classes: int, fold: Ints, config: MineConfig, seed: int) -> float:
-    """The strongest L2 whose held-out loss is within one standard error of the best."""
-    grid = sorted(config.l2_grid, reverse=True)
-    losses = [held_out_loss(x, y, classes, fold, config, l2, seed) for l2 in grid]
-    best = min(losses, key=lambda loss: float(loss.mean()))
-    for l2, loss in zip(grid, losses, strict=True):
+    """The strongest L2 whose held-out loss is within one standard error of the best.
+
+    Candidates are tried from the strongest on, until two in a row are worse than the best.
+    """
+    tried: list[tuple[float, Floats]] = []
+    best: Floats | None = None
+    worse = 0
+    for l2 in sorted(config.l2_grid, reverse=True):
+        loss = held_out_loss(x, y, classes, fold, config, l2, seed)
+        tried.append((l2, loss))
+        worse = worse + 1 if best is not None and loss.mean() >= best.mean() else 0
+        if best is None or not worse:
+            best = loss
+        if worse == 2:
+            break
+    assert best is not None
+    for l2, loss in tried:
         gap = loss - best
         if gap.mean() <= gap.std() / np.sqrt(len(gap)):
             return l2
-    return grid[-1]
+    return tried[-1][0]
 
 
 def flip_labels(probability: Floats, y: Ints) -> Ints:

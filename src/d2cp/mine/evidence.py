@@ -28,12 +28,12 @@ from numpy.typing import ArrayLike
 
 from d2cp import rng
 from d2cp.mine.arrays import Floats, Ints
-from d2cp.mine.classifier import fit_basis, log_loss, sample_weights
+from d2cp.mine.classifier import log_loss, sample_weights
 from d2cp.mine.config import MineConfig
 from d2cp.mine.crossfit import assign_folds, held_out_probabilities, held_out_signal
 from d2cp.mine.mixture import fit_two_gaussians
 from d2cp.mine.rule import Rule, make_rule
-from d2cp.mine.search import Search, search, selection_rows
+from d2cp.mine.search import Search, features_of, search, selection_rows
 
 Evidence = dict[str, Any]
 
@@ -100,10 +100,7 @@ def held_out(
     seed: int,
 ) -> Floats:
     """Held-out class probabilities of A on some of the concepts, L2 as strong as on all of them."""
-    part = x[:, list(concepts)]
-    basis = fit_basis(part)
-    whole = float(np.sqrt((x**2).sum(axis=(1, 2)).mean()))
-    features = basis.encode(part) * (basis.scale / whole if whole > 0 else 1.0)
+    _, features = features_of(x, concepts)
     fold = assign_folds(y, config.folds, seed)
     return held_out_probabilities(features, y, classes, fold, config, l2, seed)
 
@@ -173,9 +170,7 @@ def stability(
         refit, _ = make_rule(
             tokens[drawn],
             rule.means,
-            again.directions,
-            again.concepts,
-            again.subset,
+            again,
             plain,
             seed,
             scalars=chosen,

@@ -59,7 +59,7 @@ class Mined:
 
     @property
     def delta_w(self) -> Floats:
-        """ΔW of Eq. delta_w [K, D]: the direction of class 1."""
+        """The score's direction of class 1 [K, D]; outside T it is 0 where A was refit."""
         result: Floats = self.rule.directions[1]
         return result
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from d2cp.errors import ConfigError, DataError
 from d2cp.mine import threshold as cuts
-from d2cp.mine.arrays import Floats, Ints
+from d2cp.mine.arrays import Floats, Ints, softmax
 from d2cp.mine.config import MineConfig
 from d2cp.mine.mixture import Clusters, choose_clusters
 from d2cp.mine.score import contributions, partial_logits, scalar_signs, signed_scalar_score
+from d2cp.mine.search import Search
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Rule:
 
     means: Floats
     directions: Floats
+    bias: Floats
     concepts: tuple[int, ...]
     threshold: float
     clusters: Clusters | None = None
@@ -52,14 +54,18 @@ class Rule:
         return result
 
     def vectors(self, tokens: Floats) -> Floats:
-        """Contribution vectors: one number a mined concept with two classes; with more, the
-        partial logits in a basis of the vectors that sum to zero, which they always do."""
+        """Contribution vectors. Two classes: one number a mined concept. More: the classes the
+        mined concepts alone would predict, as probabilities, in a basis of the plane they span;
+        values of the attribute that favour the same classes fall together there."""
         if len(self.directions) == 2:
             push = contributions(tokens, self.means, self.directions, self.concepts)
             result: Floats = push[:, 1]
             return result
+        classes = len(self.directions)
         logits = partial_logits(tokens, self.means, self.directions, self.concepts)
-        rotated: Floats = logits @ zero_sum_basis(len(self.directions))
+        # The direction of a class is C/(C-1) times its weight minus the mean weight.
+        favoured = softmax(logits * (classes - 1) / classes + self.bias)
+        rotated: Floats = favoured @ zero_sum_basis(classes)
         return rotated
 
     def labels(self, tokens: Floats, scalars: ArrayLike | None = None) -> Ints:
@@ -72,15 +78,14 @@ class Rule:
 def make_rule(
     tokens: Floats,
     means: Floats,
-    directions: Floats,
-    concepts: tuple[int, ...],
-    subset: Sequence[Ints],
+    found: Search,
     config: MineConfig,
     seed: int,
     *,
     scalars: ArrayLike | None = None,
 ) -> tuple[Rule, tuple[str, ...]]:
     """Fit the cut, or the clusters, on the training tokens; and what a person should know."""
+    directions, concepts = found.score_directions, found.concepts
     classes = len(directions)
     parts = None
     if config.score == "signed_scalars":
@@ -91,18 +96,21 @@ def make_rule(
                 remedy="use mine.score = 'partial_logit'",
             )
         parts = _scalar_parts(scalars, tokens, means, directions, concepts)
-    rule = Rule(means, directions, concepts, 0.0, None, parts)
+    bias = found.scorer.bias
+    if not config.centre:
+        # A saw raw tokens, the rule subtracts their means: move their part into the bias.
+        chosen = list(concepts)
+        bias = bias + np.einsum("kd,ckd->c", means[chosen], found.scorer.weight[:, chosen])
+    rule = Rule(means, directions, bias, concepts, 0.0, None, parts)
     values = config.values if config.values is not None or classes > 2 else 2
     if classes > 2 or values != 2 or config.score == "clusters":
         vectors = rule.vectors(tokens)
-        start = np.stack([vectors[rows].mean(axis=0) for rows in subset if len(rows)])
+        start = np.stack([vectors[rows].mean(axis=0) for rows in found.subset if len(rows)])
         limit = max(config.max_values or classes, 2)
         options = (values,) if values is not None else tuple(range(2, limit + 1))
-        clusters = choose_clusters(vectors, start, options, seed)
-        return Rule(means, directions, concepts, 0.0, clusters, parts), ()
-    score = rule.score(tokens, scalars)
-    cut, warnings = _cut(score, subset, config)
-    return Rule(means, directions, concepts, cut, None, parts), warnings
+        return replace(rule, clusters=choose_clusters(vectors, start, options, seed)), ()
+    cut, warnings = _cut(rule.score(tokens, scalars), found.subset, config)
+    return replace(rule, threshold=cut), warnings
 
 
 def _cut(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from d2cp import rng
 from d2cp.mine import concepts as eq
 from d2cp.mine.arrays import Floats, Ints
-from d2cp.mine.classifier import Linear, feature_probabilities, fit_basis
+from d2cp.mine.classifier import Basis, Linear, feature_probabilities, fit_basis
 from d2cp.mine.config import MineConfig, default_top_m
 from d2cp.mine.crossfit import (
     assign_folds,
@@ -43,6 +44,12 @@ class Search:
     per_class: tuple[tuple[int, ...], ...]
     asked_m: int
     top_m: int
+    scorer: Linear
+    """What the score of T is made with: A itself, or A trained again on T alone."""
+
+    @property
+    def score_directions(self) -> Floats:
+        return eq.discriminative_directions(self.scorer.weight)
 
 
 def search(
@@ -87,6 +94,9 @@ def search(
     if m is None:
         m = choose_top_m(x[rows], y[rows], scores, classes, config, l2, seed)
     concepts, per_class, used = eq.mined_concepts(scores, m, config.exclude)
+    scorer = classifier
+    if config.refit:
+        scorer = _fit_on(x, target, classes, concepts, config, l2, seed)
     return Search(
         classifier=classifier,
         l2=l2,
@@ -99,7 +109,32 @@ def search(
         per_class=tuple(per_class),
         asked_m=m,
         top_m=used,
+        scorer=scorer,
     )
+
+
+def features_of(x: Floats, concepts: Sequence[int]) -> tuple[Basis, Floats]:
+    """Encoded tokens of some concepts, in the scale of all: L2 then weighs on them alike."""
+    part = x[:, list(concepts)]
+    basis = replace(fit_basis(part), scale=fit_basis(x).scale)
+    return basis, basis.encode(part)
+
+
+def _fit_on(
+    x: Floats,
+    y: Ints,
+    classes: int,
+    concepts: Sequence[int],
+    config: MineConfig,
+    l2: float,
+    seed: int,
+) -> Linear:
+    """A on the tokens of some concepts; the others get weight 0."""
+    basis, features = features_of(x, concepts)
+    theta = fit(features, y, classes, config, l2, seed)
+    weight = np.zeros((classes, *x.shape[1:]))
+    weight[:, list(concepts)] = basis.decode(theta[:, :-1])
+    return Linear(weight, theta[:, -1])
 
 
 def choose_top_m(
@@ -113,12 +148,9 @@ def choose_top_m(
     if not config.folds:
         return default_top_m(concepts)
     fold = assign_folds(y, config.folds, seed)
-    scale = float(np.sqrt((x**2).sum(axis=(1, 2)).mean()))
 
     def signal(chosen: tuple[int, ...]) -> float:
-        part = x[:, list(chosen)]
-        basis = fit_basis(part)
-        features = basis.encode(part) * (basis.scale / scale if scale > 0 else 1.0)
+        _, features = features_of(x, chosen)
         loss = held_out_loss(features, y, classes, fold, config, l2, seed)
         return held_out_signal(loss, y, classes, config.balanced)
 
