@@ -19,14 +19,14 @@ from d2cp.errors import RunError
 from d2cp.files import read_json, write_json
 from d2cp.report import words
 from d2cp.report.build import write_report
-from d2cp.report.cells import against_shortcut, commonest_mistakes, confusions, typical_values
+from d2cp.report.cells import commonest_mistakes, confusions, typical_values
 from d2cp.report.compare import board, compare_page
 from d2cp.report.data import gather
-from d2cp.report.encode import PICTURE_BYTES, data_uri, picture
+from d2cp.report.encode import picture
 from d2cp.report.html import embedded_json, policy
 from d2cp.report.outcomes import PLOT_GROUPS, outcomes, wilson
 from d2cp.report.plots import score_histograms
-from d2cp.report.rows import NONE, Rows
+from d2cp.report.rows import Rows
 from d2cp.report.sample import KINDS, choose, kinds
 from d2cp.report.steps import collect_more, next_steps, run_command
 from d2cp.run import Run
@@ -86,8 +86,6 @@ def test_wilson_is_sane_at_the_ends() -> None:
 def test_typical_values_are_relative_to_the_data() -> None:
     counts = np.array([[90, 10], [60, 40]])  # value 0 is common in both, usual in the first
     assert typical_values(counts).tolist() == [0, 1]
-    against = against_shortcut(np.array([0, 0, 1, 1]), np.array([0, 1, 0, NONE]), np.array([0, 1]))
-    assert against.tolist() == [False, True, True, False]
 
 
 def test_kinds_and_sample_cover_every_cell() -> None:
@@ -174,12 +172,12 @@ def test_policy_allows_nothing_from_outside() -> None:
 def test_heavy_pictures_are_shrunk(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (600, 2000, 3)).astype(np.uint8)
     Image.fromarray(noise).save(tmp_path / "big.png")
-    data, size = picture(tmp_path / "big.png")
-    assert size == (1200, 360) and data_uri(data).startswith("data:image/jpeg")
-    assert len(data) < (tmp_path / "big.png").stat().st_size / 4
+    big = picture(tmp_path / "big.png")
+    assert (big.width, big.height) == (1200, 360) and big.uri.startswith("data:image/jpeg")
+    assert len(big.data) < (tmp_path / "big.png").stat().st_size / 4
     Image.fromarray(noise[:20, :20]).save(tmp_path / "small.png")
-    data, size = picture(tmp_path / "small.png")
-    assert size == (20, 20) and len(data) < PICTURE_BYTES and data.startswith(b"\x89PNG")
+    small = picture(tmp_path / "small.png")
+    assert (small.width, small.height) == (20, 20) and small.data.startswith(b"\x89PNG")
 
 
 class _Text(HTMLParser):

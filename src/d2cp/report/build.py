@@ -10,11 +10,14 @@ from d2cp.files import read_json, write_text
 from d2cp.report.compare import compare_page
 from d2cp.report.data import IMAGE_LIMIT, ReportData, gather
 from d2cp.report.html import render
-from d2cp.report.page import run_page
+from d2cp.report.page import load_pictures, run_page
 from d2cp.report.steps import commands
 from d2cp.report.thumbs import find_table, load_thumbnails
 from d2cp.run import Run
 from d2cp.summary import summarise
+
+TOTAL_BYTES = 3_300_000  # of all pictures; a third more as base64: under 5 MB with the text
+LEAST_BYTES = 500_000
 
 
 def write_report(
@@ -30,19 +33,21 @@ def write_report(
         write_text(target, render("compare.html.jinja", compare_page(read_json(comparison))))
         return target
     data = gather(run, images)
-    thumbs, note = _thumbnails(data, table)
+    pictures = load_pictures(data)
+    budget = max(LEAST_BYTES, TOTAL_BYTES - sum(len(p.data) for p in pictures.values()))
+    thumbs, note = _thumbnails(data, table, budget)
     steps = commands(run.path, data.description, summarise(run))
-    write_text(target, render("run.html.jinja", run_page(data, thumbs, note, steps)))
+    write_text(target, render("run.html.jinja", run_page(data, pictures, thumbs, note, steps)))
     return target
 
 
-def _thumbnails(data: ReportData, table: Table | None) -> tuple[dict[int, bytes], str]:
+def _thumbnails(data: ReportData, table: Table | None, budget: int) -> tuple[dict[int, bytes], str]:
     """The images, or a note that says why there are none: a run outlives its data."""
     try:
         if table is None:
             described = {**data.description.get("data", {}), "format": data.format}
             table = find_table(described, int(data.config.get("seed", 0)))
-        return load_thumbnails(table, data.rows.ids, data.sample.rows), ""
+        return load_thumbnails(table, data.rows.ids, data.sample.rows, budget), ""
     except (D2CPError, OSError) as error:
         reason = str(error).splitlines()[0]
         return {}, f"The images could not be read again, so none is shown here: {reason}"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d2cp.report.rows import NONE, Ints, Rows
 
@@ -27,11 +26,6 @@ def typical_values(counts: Ints) -> Ints:
     overall = counts.sum(axis=0) / max(1, counts.sum())
     result: Ints = np.argmax(share / np.maximum(overall, 1e-12), axis=1).astype(np.int64)
     return result
-
-
-def against_shortcut(y: Ints, pseudo: Ints, typical: Ints) -> NDArray[np.bool_]:
-    """Images whose value is not the usual one of their class: the shortcut misleads here."""
-    return np.asarray((pseudo != NONE) & (pseudo != typical[y]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ PICTURE_ORDER = ("extremes", "swap", "traversal", "attention", "reconstruction",
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
+class MinedPicture:
     path: Path
     kind: str
     title: str
@@ -67,7 +67,7 @@ class Finding:
     """What speaks against it."""
     warnings: tuple[str, ...]
     values: int
-    pictures: tuple[Picture, ...]
+    pictures: tuple[MinedPicture, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +171,7 @@ def _finding(run: Run) -> Finding:
     folder = run.artifact("mine")
     found = read_json(folder / "summary.json")
     pictures = [
-        Picture(
+        MinedPicture(
             path=_inside(folder, p["file"]),
             kind=str(p["kind"]),
             title=visible(p["title"]),

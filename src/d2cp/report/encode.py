@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 SMALL_SIDE = 64  # below it PNG keeps single pixels crisp and costs no more than JPEG
-PICTURE_BYTES = 180_000
+PICTURE_BYTES = 120_000
+MAP_BYTES = 12_000  # a Grad-CAM map is blurred: JPEG does it no harm
 PICTURE_WIDTH = 1200
 
 
@@ -38,15 +40,29 @@ def thumbnail(pixels: NDArray[np.uint8]) -> bytes:
     return png_bytes(image) if max(image.size) <= SMALL_SIDE else jpeg_bytes(image)
 
 
-def picture(path: Path) -> tuple[bytes, tuple[int, int]]:
-    """A picture file of the run and its size; a heavy one is shrunk and made a JPEG."""
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A picture ready for the page."""
+
+    data: bytes
+    width: int
+    height: int
+
+    @property
+    def uri(self) -> str:
+        return data_uri(self.data)
+
+
+def picture(path: Path, limit: int = PICTURE_BYTES) -> Picture:
+    """A picture file of the run; one heavier than `limit` is made a JPEG and, if wide, shrunk."""
     data = path.read_bytes()
     with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as file:
         image = file.copy()
-    if len(data) <= PICTURE_BYTES:
-        return data, image.size
+    if len(data) <= limit:
+        return Picture(data=data, width=image.width, height=image.height)
     if image.width > PICTURE_WIDTH:
         height = max(1, round(image.height * PICTURE_WIDTH / image.width))
         image = image.resize((PICTURE_WIDTH, height), Image.Resampling.LANCZOS)
     small = jpeg_bytes(image, 85)
-    return (small if len(small) < len(data) else data), image.size
+    chosen = small if len(small) < len(data) else data
+    return Picture(data=chosen, width=image.width, height=image.height)

@@ -24,7 +24,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("visible", "percent", "interval", "duration", "figure", "phrase", "shell_lines"):
+    for name in ("visible", "percent", "interval", "duration", "phrase", "shell_lines"):
         made.filters[name] = getattr(words, name)
     made.filters["counted"] = words.count
     made.globals["split_words"] = words.SPLIT_WORDS

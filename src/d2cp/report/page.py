@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from d2cp.report import plots
-from d2cp.report.cells import MATRIX_CLASSES, against_shortcut, commonest_mistakes
-from d2cp.report.data import ReportData
-from d2cp.report.encode import data_uri, picture
+from d2cp.report.cells import MATRIX_CLASSES, commonest_mistakes
+from d2cp.report.data import MinedPicture, ReportData
+from d2cp.report.encode import MAP_BYTES, Picture, data_uri, picture
 from d2cp.report.evidence import clues, others
 from d2cp.report.html import embedded_json
 from d2cp.report.rows import NONE
@@ -39,8 +39,21 @@ GROUP_WORDS = {
 REVIEW_LIMIT = 500
 
 
+def load_pictures(data: ReportData) -> dict[Path, Picture]:
+    """Every picture file that the page shows, encoded."""
+    shown = {one.path: picture(one.path) for one in _mined(data)}
+    for one in data.gradcam:
+        if one.before.is_file() and one.after.is_file():
+            shown |= {path: picture(path, MAP_BYTES) for path in (one.before, one.after)}
+    return shown
+
+
 def run_page(
-    data: ReportData, thumbs: Mapping[int, bytes], image_note: str, steps: list[Step]
+    data: ReportData,
+    pictures: Mapping[Path, Picture],
+    thumbs: Mapping[int, bytes],
+    image_note: str,
+    steps: list[Step],
 ) -> dict[str, Any]:
     return {
         "data": data,
@@ -49,14 +62,14 @@ def run_page(
         "clues": clues(data.finding.evidence) if data.finding else [],
         "more_evidence": _more_evidence(data),
         "recall": _recall(data),
-        "pictures": _pictures(data),
+        "pictures": [{"file": pictures[one.path], "about": one} for one in _mined(data)],
         "histograms": _histograms(data),
         "group_words": GROUP_WORDS,
         "tracks": plots.accuracy_track,
         "axis": plots.axis(),
         "matrices": len(data.class_names) <= MATRIX_CLASSES and len(data.values) <= MATRIX_CLASSES,
         "mistakes": commonest_mistakes(list(data.confusions)),
-        "gradcam": _gradcam(data, thumbs),
+        "gradcam": _gradcam(data, pictures, thumbs),
         "images": _images(data, thumbs),
         "image_note": image_note,
         "kind_words": {k: KIND_WORDS[k] for k in _kinds_shown(data, thumbs)},
@@ -81,21 +94,12 @@ def _more_evidence(data: ReportData) -> list[tuple[str, str]]:
     return [*others(data.finding.evidence), *flatten(named)]
 
 
-def _pictures(data: ReportData) -> list[dict[str, Any]]:
+def _mined(data: ReportData) -> list[MinedPicture]:
+    """Pictures of the mining stage, without a histogram that the page draws anew."""
     if data.finding is None:
         return []
-    shown = []
-    for one in data.finding.pictures:
-        if one.kind == "histogram" and data.finding.thresholds:  # drawn anew, for light and dark
-            continue
-        made = _picture(one.path)
-        shown.append({**made, "title": one.title, "caption": one.caption, "kind": one.kind})
-    return shown
-
-
-def _picture(path: Path) -> dict[str, Any]:
-    encoded, (width, height) = picture(path)
-    return {"uri": data_uri(encoded), "width": width, "height": height}
+    drawn = bool(data.finding.thresholds)
+    return [one for one in data.finding.pictures if not (drawn and one.kind == "histogram")]
 
 
 def _histograms(data: ReportData) -> list[plots.Histogram]:
@@ -140,7 +144,6 @@ def _class(data: ReportData, label: int) -> str:
 
 def _images(data: ReportData, thumbs: Mapping[int, bytes]) -> list[dict[str, Any]]:
     rows = data.rows
-    against = against_shortcut(rows.y, rows.pseudo, data.typical)
     shown = []
     for row in data.sample.rows.tolist():
         if row not in thumbs:
@@ -156,7 +159,6 @@ def _images(data: ReportData, thumbs: Mapping[int, bytes]) -> list[dict[str, Any
                 "y": y,
                 "class": data.class_names[y],
                 "value": int(rows.pseudo[row]),
-                "against": bool(against[row]),
                 "attribute": _attribute(data, row),
                 "score": "" if np.isnan(rows.score[row]) else f"{rows.score[row]:.3g}",
                 "before": _class(data, int(rows.before[row])),
@@ -185,18 +187,20 @@ def _kinds_shown(data: ReportData, thumbs: Mapping[int, bytes]) -> list[str]:
     return [kind for kind in KIND_WORDS if kind in present]
 
 
-def _gradcam(data: ReportData, thumbs: Mapping[int, bytes]) -> list[dict[str, Any]]:
+def _gradcam(
+    data: ReportData, pictures: Mapping[Path, Picture], thumbs: Mapping[int, bytes]
+) -> list[dict[str, Any]]:
     return [
         {
             "original": data_uri(thumbs[one.row]) if one.row in thumbs else "",
-            "before": _picture(one.before)["uri"],
-            "after": _picture(one.after)["uri"],
+            "before": pictures[one.before].uri,
+            "after": pictures[one.after].uri,
             "class": data.class_names[one.y],
             "value": one.pseudo,
             "answers": [data.class_names[k] for k in one.answers],
         }
         for one in data.gradcam
-        if one.before.is_file() and one.after.is_file()
+        if one.before in pictures
     ]
 
 

@@ -21,10 +21,6 @@ class Sample:
     rows: Ints
     total: int
 
-    @property
-    def is_whole(self) -> bool:
-        return len(self.rows) == self.total
-
 
 def kinds(rows: Rows, thresholds: Sequence[float]) -> NDArray[np.int8]:
     """One of KINDS for every image."""

@@ -19,7 +19,6 @@ from d2cp.report.encode import thumbnail
 from d2cp.report.rows import Ints
 
 SIDE = 160
-BUDGET_BYTES = 2_300_000  # a third more as base64: leaves room for pictures under 5 MB in all
 
 
 def find_table(data: Mapping[str, Any], seed: int) -> Table:
@@ -32,8 +31,8 @@ def find_table(data: Mapping[str, Any], seed: int) -> Table:
     )
 
 
-def load_thumbnails(table: Table, ids: list[str], rows: Ints) -> dict[int, bytes]:
-    """Encoded images by row of the run, as many as the budget holds, in the order of `rows`."""
+def load_thumbnails(table: Table, ids: list[str], rows: Ints, budget: int) -> dict[int, bytes]:
+    """Encoded images by row of the run: as many as `budget` bytes hold, in the order of `rows`."""
     where = {str(name): index for index, name in enumerate(table.ids)}
     found = [(int(row), where[ids[row]]) for row in rows if ids[row] in where]
     if not found:
@@ -42,16 +41,17 @@ def load_thumbnails(table: Table, ids: list[str], rows: Ints) -> dict[int, bytes
     side = part.source.side if isinstance(part.source, ColouredSource) else SIDE
     # A few hundred small squares: not worth an entry in the user's cache.
     with tempfile.TemporaryDirectory(prefix="d2cp-report-") as folder:
-        return _encode(open_images(part, side, folder, quiet=True), [row for row, _ in found])
+        store = open_images(part, side, folder, quiet=True)
+        return _encode(store, [row for row, _ in found], budget)
 
 
-def _encode(store: ImageStore, rows: list[int]) -> dict[int, bytes]:
+def _encode(store: ImageStore, rows: list[int], budget: int) -> dict[int, bytes]:
     kept: dict[int, bytes] = {}
     spent = 0
     for index in store.good_rows().tolist():
         data = thumbnail(store[np.array([index])][0])
         spent += len(data)
-        if spent > BUDGET_BYTES:
+        if spent > budget:
             break
         kept[rows[index]] = data
     return kept

@@ -6,7 +6,6 @@ import math
 import unicodedata
 from typing import Any
 
-METHOD_NAMES = {"erm": "before (ERM)", "d2cp": "after (D2CP)"}
 SPLIT_WORDS = {
     "train": "training",
     "val": "validation",
