@@ -20,7 +20,7 @@ class Toy:
     a: NDArray[np.int64]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(1)

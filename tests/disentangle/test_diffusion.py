@@ -32,6 +32,14 @@ def test_noise_and_its_inverse_literally():
         )
 
 
+def test_the_noise_follows_from_the_image():
+    bar = d.alphas_cumprod("cosine", 100, 0, 0)
+    z0, eps = torch.randn(2, 3, 2, 4, 4)
+    t = torch.tensor([5, 50, 95])
+    z = d.add_noise(z0, eps, t, bar)
+    torch.testing.assert_close(d.noise_from_z0(z0, z, bar[t]), eps, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["mse", "l1"])
 def test_weighted_loss_is_the_weighted_mean_of_each_image(kind):
     g = torch.Generator().manual_seed(1)
@@ -50,6 +58,18 @@ def test_min_snr_weight_is_one_where_the_signal_is_weak():
     snr = bar / (1 - bar)
     assert torch.all(weight[snr <= 5] == 1)
     torch.testing.assert_close(weight[snr > 5] * snr[snr > 5], torch.full_like(snr[snr > 5], 5.0))
+
+
+def test_a_small_gamma_weighs_errors_of_the_image_alike():
+    """A weighted ε-error equals the error of ẑ_0 wherever SNR > γ."""
+    bar = d.alphas_cumprod("cosine", 1000, 0, 0)
+    t = torch.tensor([50, 400, 800])
+    z0, eps, wrong = torch.randn(3, 3, 2, 4, 4)
+    z = d.add_noise(z0, eps, t, bar)
+    error = (d.noise_from_z0(wrong, z, bar[t]) - eps).square().flatten(1).mean(1)
+    weighted = error * d.min_snr_weight(bar[t], 0.01)
+    expected = (wrong - z0).square().flatten(1).mean(1)
+    torch.testing.assert_close(weighted, expected, rtol=1e-2, atol=1e-3)
 
 
 def test_ddim_with_the_true_noise_returns_the_image_and_back():

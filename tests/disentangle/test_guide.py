@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 
 from d2cp.disentangle.batches import load_images
-from d2cp.disentangle.guide import cross_fitted, generalised_cross_entropy
+from d2cp.disentangle.guide import cross_fitted, generalised_cross_entropy, squared_correlation
 from d2cp.disentangle.guide_train import assign_folds, augment, train_guide
 from d2cp.disentangle.loop import Watch
 from d2cp.progress import progress
@@ -25,6 +25,15 @@ def test_generalised_cross_entropy_literally_and_its_limits():
     torch.testing.assert_close(
         generalised_cross_entropy(logits, labels, 1e-4), plain, rtol=1e-2, atol=1e-3
     )
+
+
+def test_squared_correlation_agrees_with_numpy():
+    draw = torch.Generator().manual_seed(0)
+    free, guided = torch.randn(50, 3, generator=draw), torch.randn(50, 2, generator=draw)
+    free[:, 0] = 3 * guided[:, 1] + 1
+    whole = np.corrcoef(np.concatenate([free, guided], axis=1), rowvar=False)[:3, 3:]
+    assert abs(float(squared_correlation(free, guided)) - (whole**2).mean()) < 1e-4
+    assert float(squared_correlation(torch.ones(50, 1), guided)) == 0
 
 
 def test_cross_fitted_takes_the_network_that_did_not_see_the_image():

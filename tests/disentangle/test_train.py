@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from d2cp.checkpoint import Checkpointer
 from d2cp.disentangle import loop
 from d2cp.disentangle.artifact import load_concepts, load_model, save_concepts, save_model
 from d2cp.disentangle.extract import extract
+from d2cp.disentangle.model import ConceptModel
+from d2cp.disentangle.space import PixelSpace
 from d2cp.disentangle.train import train_concepts
 from d2cp.errors import RunError, TrainingError
 from d2cp.progress import Bar, progress
@@ -96,6 +99,37 @@ def test_sigkill_at_any_moment_then_resume(tiny, toy, tmp_path):
         assert torch.equal(value, resumed.state_dict()[name]), name
 
 
+@pytest.mark.slow
+def test_two_processes_share_a_step_as_one_does_it_alone(tiny, toy, tmp_path):
+    config = dataclasses.replace(tiny, steps=6, guide_concepts=0)
+    np.savez(tmp_path / "toy.npz", images=toy.images, y=toy.y)
+    script = textwrap.dedent(f"""
+        from pathlib import Path
+        import numpy as np, torch
+        from d2cp.disentangle.artifact import save_model
+        from d2cp.disentangle.config import DisentangleConfig
+        from d2cp.disentangle.train import train_concepts
+        from d2cp.processes import is_main
+        torch.set_num_threads(1)
+        data = np.load({str(tmp_path / "toy.npz")!r})
+        config = DisentangleConfig(**{dataclasses.asdict(config)!r})
+        model = train_concepts(data["images"], np.arange(len(data["y"])), data["y"], config, 2)
+        if is_main():
+            save_model(model, Path({str(tmp_path)!r}))
+    """)
+    (tmp_path / "shared.py").write_text(script)
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2"]
+    launch += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no"]
+    launch += [f"--main_process_port={20000 + os.getpid() % 40000}", str(tmp_path / "shared.py")]
+    subprocess.run(launch, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    alone = train_concepts(toy.images, toy.rows, toy.y, config, 2, progress=quiet).state_dict()
+    shared = load_model(tmp_path).state_dict()
+    start = ConceptModel(config, PixelSpace(16, 4), None, 2).state_dict()
+    for name, value in alone.items():
+        torch.testing.assert_close(shared[name], value, rtol=0, atol=2e-4)
+    assert max(float((alone[n] - start[n]).abs().max()) for n in start) > 2e-3
+
+
 def test_same_seed_same_bits_other_seed_other_bits(tiny, toy):
     config = dataclasses.replace(tiny, steps=3, guide_concepts=0)
     runs = [
@@ -129,7 +163,8 @@ def test_no_image_is_a_named_error(tiny, toy):
     "change",
     [
         {"space": "vq", "vq_channels": (8, 8, 8), "vq_codebook": 32, "vq_steps": 6, "vq_batch": 4},
-        {"encoder": "code", "token_map": "shared", "schedule": "scaled_linear", "loss": "l1"},
+        {"encoder": "code", "token_map": "shared", "schedule": "scaled_linear", "loss": "l1"}
+        | {"predict": "eps", "min_snr": 0.0},
         {"ema_scope": "denoiser", "min_snr": 5.0, "lr_decay": "constant", "unshuffle": 2},
         {"precision": "bf16", "steps": 2},
     ],

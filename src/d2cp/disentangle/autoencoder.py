@@ -64,7 +64,9 @@ class VQSpace(nn.Module):
     def forward(self, images: Tensor, quantise: bool) -> tuple[Tensor, Tensor]:
         """The reconstruction and the codebook terms (zero while the codebook is not in use)."""
         latents = self.net.encode(images).latents
-        nearest = latents.detach()
+        # The codebook keeps a (zero) gradient while it waits: processes that share the work
+        # expect one for every weight.
+        nearest = latents.detach() + 0 * self.codebook.sum()
         if quantise:
             nearest = quantised(latents, self.codebook)
         codebook = F.mse_loss(nearest, latents.detach())

@@ -48,8 +48,13 @@ class DisentangleConfig:
     beta_start: float = 0.0015
     beta_end: float = 0.0155
     loss: Literal["mse", "l1"] = "mse"
-    min_snr: float = 0.0
-    """γ of min-SNR weighting; 0 = the plain loss of the paper."""
+    predict: Literal["z0", "eps"] = "z0"
+    """What the network's output means; the loss is on ε̂ either way. `eps` (EncDiff) must carry all
+    the noise through the network: in folded pixels that takes twice as many channels as a block
+    has values. `z0` need not."""
+    min_snr: float = 0.01
+    """γ of the weight min(SNR, γ)/SNR on the loss of a noise level; 0 = 1, the paper's loss. A
+    small γ asks most of the levels that hide the image, where only the tokens can tell."""
 
     # Training.
     steps: int = 500
@@ -92,6 +97,10 @@ class DisentangleConfig:
     """Augmentation of the guide: random shift, as a share of the side."""
     guide_flip: bool = True
     """Augmentation of the guide: random mirror image."""
+
+    guide_decorrelate: float = 1.0
+    """Weight of the squared correlation of the other scalars with the guide's, so that these do
+    not copy the cue and a swap of the guided concept changes it alone."""
 
     # Pictures.
     ddim_steps: int = 25

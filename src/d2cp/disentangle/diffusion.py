@@ -31,15 +31,22 @@ def add_noise(z0: Tensor, noise: Tensor, t: Tensor, alpha_bar: Tensor) -> Tensor
     return bar.sqrt() * z0 + (1 - bar).sqrt() * noise
 
 
+def noise_from_z0(z0: Tensor, z_t: Tensor, bar: Tensor) -> Tensor:
+    """ε̂ = (z_t − √ᾱ ẑ_0) / √(1−ᾱ)."""
+    bar = _per_image(bar, z_t)
+    return (z_t - bar.sqrt() * z0) / (1 - bar).sqrt()
+
+
 def predict_z0(z_t: Tensor, eps: Tensor, bar: Tensor) -> Tensor:
     """ẑ_0 = (z_t − √(1−ᾱ) ε̂) / √ᾱ."""
     return (z_t - (1 - bar).sqrt() * eps) / bar.sqrt()
 
 
 def min_snr_weight(bar: Tensor, gamma: float) -> Tensor:
-    """min(SNR, γ) / SNR: the min-SNR weight of an ε-prediction loss."""
+    """min(SNR, γ) / SNR, the min-SNR weight of an ε-loss; over γ where that is below 1, so that a
+    small γ weighs errors of ẑ_0 alike at all levels that are not nearly pure noise."""
     snr = bar / (1 - bar)
-    return snr.clamp(max=gamma) / snr
+    return snr.clamp(max=gamma) / snr / min(gamma, 1.0)
 
 
 def noise_loss(predicted: Tensor, noise: Tensor, kind: str, weight: Tensor | None = None) -> Tensor:

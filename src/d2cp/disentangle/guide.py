@@ -29,6 +29,13 @@ def generalised_cross_entropy(logits: Tensor, labels: Tensor, q: float) -> Tenso
     return (1 - torch.exp(q * log_p)) / q
 
 
+def squared_correlation(free: Tensor, guided: Tensor) -> Tensor:
+    """Mean over pairs of the squared correlation, within the batch, of [B,F] with [B,G]."""
+    a, b = (x - x.mean(0) for x in (free, guided))
+    covariance = a.T @ b / len(a)
+    return (covariance**2 / (a.var(0, False)[:, None] * b.var(0, False) + 1e-6)).mean()
+
+
 class LazyNet(nn.Module):
     """A small convolutional network; the maximum over places sees a mark wherever it is."""
 

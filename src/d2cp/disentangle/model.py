@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from d2cp.disentangle.config import DisentangleConfig
 from d2cp.disentangle.denoiser import build_denoiser
-from d2cp.disentangle.diffusion import alphas_cumprod
+from d2cp.disentangle.diffusion import alphas_cumprod, noise_from_z0
 from d2cp.disentangle.encoder import build_encoder
 from d2cp.disentangle.guide import Guide
 from d2cp.disentangle.init import seeded
@@ -69,10 +69,15 @@ class ConceptModel(nn.Module):
 
     def denoise(self, z_t: Tensor, t: Tensor, tokens: Tensor) -> Tensor:
         """ε_θ(z_t, t, Φ(S))."""
-        return cast(Tensor, self.denoiser(z_t, t, tokens, return_dict=False)[0])
+        out = cast(Tensor, self.denoiser(z_t, t, tokens, return_dict=False)[0])
+        return noise_from_z0(out, z_t, self.alpha_bar[t]) if self.config.predict == "z0" else out
 
-    def forward(self, images: Tensor, guided: Tensor, z_t: Tensor, t: Tensor) -> Tensor:
-        return self.denoise(z_t, t, self.concept_tokens(self.scalars(images, guided)))
+    def forward(
+        self, images: Tensor, guided: Tensor, z_t: Tensor, t: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The predicted noise, and the scalars it was conditioned on."""
+        scalars = self.scalars(images, guided)
+        return self.denoise(z_t, t, self.concept_tokens(scalars)), scalars
 
     def to_latents(self, images: Tensor) -> Tensor:
         """Images to latents of about unit variance, where the noise schedule is meant to work."""

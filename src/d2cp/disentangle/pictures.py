@@ -38,9 +38,10 @@ class Subjects:
 
 @torch.no_grad()
 def encode(
-    model: ConceptModel, store: ImageStore, rows: Rows, seed: int, *, inverted: bool = True
+    model: ConceptModel, store: ImageStore, rows: Rows, seed: int, *, inverted: bool = False
 ) -> Subjects:
-    """`inverted`: noise by DDIM inversion, to edit the image itself; else fresh noise per row."""
+    """Fresh noise for each row, or `inverted`: by DDIM inversion, to edit the image itself. That
+    keeps detail, but a trace of the image's own colours stays in the noise and resists a swap."""
     model.eval()
     images = load_images(store, rows).to(model.latent_std.device)
     scalars = model.scalars(images, model.guided_scalars(images, rows))

@@ -12,7 +12,7 @@ from d2cp.disentangle.autoencoder import train_autoencoder
 from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
 from d2cp.disentangle.config import DisentangleConfig
 from d2cp.disentangle.diffusion import add_noise, min_snr_weight, noise_loss
-from d2cp.disentangle.guide import Guide
+from d2cp.disentangle.guide import Guide, squared_correlation
 from d2cp.disentangle.guide_train import train_guide
 from d2cp.disentangle.loop import MetricsSink, ProgressFactory, Recipe, Watch, fit, make_accelerator
 from d2cp.disentangle.model import ConceptModel
@@ -63,9 +63,13 @@ def train_concepts(
         images = load_images(store, rows[where[share]]).to(accelerator.device)
         z0 = model.to_latents(images) if latents is None else latents[where[share]]
         z_t = add_noise(z0, noise, t, model.alpha_bar)
-        predicted = module(images, guided[where[share]], z_t, t)
+        predicted, scalars = module(images, guided[where[share]], z_t, t)
         weight = min_snr_weight(model.alpha_bar[t], config.min_snr) if config.min_snr else None
-        return noise_loss(predicted, noise, config.loss, weight)
+        loss = noise_loss(predicted, noise, config.loss, weight)
+        if model.guided and config.guide_decorrelate:
+            copies = squared_correlation(scalars[:, : -model.guided], scalars[:, -model.guided :])
+            loss = loss + config.guide_decorrelate * copies
+        return loss
 
     recipe = Recipe(
         steps=config.steps,
