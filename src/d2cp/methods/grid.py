@@ -6,6 +6,7 @@ OUT/cells/<method>-<seed>.json     OUT/search/<method>-<draw>.json
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from d2cp.methods.registry import methods
 from d2cp.methods.seed import open_seed
 from d2cp.rng import numpy_generator
 
-BALANCED = 4000  # images of `test_balanced` that are scored: enough for +-2 points a group
+BALANCED = 2000  # images of `test_balanced` that are scored: within 2 points or so a group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,7 @@ def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
             predictor, facts = fit_method(grid, footing, methods()[name], wanted[name], identity)
             results = scored(footing.table, predictor, name, seed, footing.rule)
             write_json(grid.cell(name, seed), {"identity": identity, "results": results, **facts})
-            _forget(grid, name, seed)
+            _forget(grid, identity)
             say(_line(name, seed, results, facts))
 
 
@@ -95,7 +96,10 @@ def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
     for k, params in enumerate(trials):
         path = grid.out / "search" / f"{name}-{k}.json"
         found = grid.finished(path, grid.identity(name, seed, params))
-        scores.append((found["score"], -k)) if found else missing.append(k)
+        if found is None:
+            missing.append(k)
+        else:
+            scores.append((found["score"], -k))
     if missing:
         with open_seed(grid, seed, [name]) as (footing, say):
             rule = footing.selection()
@@ -106,7 +110,7 @@ def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
                 reached = list(rule(predictor.logits))
                 path = grid.out / "search" / f"{name}-{k}.json"
                 write_json(path, {"identity": identity, "score": reached, **facts})
-                _forget(grid, name, seed)
+                _forget(grid, identity)
                 scores.append((reached, -k))
                 say(f"search {name} {k}/{draws}: {reached[0]:.4f} with {trials[k]}")
     return trials[-max(scores)[1]]
@@ -116,7 +120,7 @@ def fit_method(
     grid: Grid, footing: Footing, method: Method, params: Params, identity: str
 ) -> tuple[Predictor, dict[str, Any]]:
     """Fit one method and tell what it cost. Seconds of a killed attempt are added."""
-    folder = _folder(grid, method.spec.name, footing.seed)
+    folder = _folder(grid, identity)
     spent = folder / "seconds"
     before = float(spent.read_text()) if spent.is_file() else 0.0
     began = time.monotonic()
@@ -197,15 +201,14 @@ def _worker(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
     run_seed(replace(grid, quiet=True), seed, chosen)
 
 
-def _folder(grid: Grid, name: str, seed: int) -> Path:
-    return grid.out / "checkpoints" / f"{name}-{seed}"
+def _folder(grid: Grid, identity: str) -> Path:
+    """Where a fit saves: other parameters, other folder."""
+    return grid.out / "checkpoints" / identity
 
 
-def _forget(grid: Grid, name: str, seed: int) -> None:
+def _forget(grid: Grid, identity: str) -> None:
     """The cell is written: its checkpoints are not needed."""
-    import shutil
-
-    shutil.rmtree(_folder(grid, name, seed), ignore_errors=True)
+    shutil.rmtree(_folder(grid, identity), ignore_errors=True)
 
 
 def _line(name: str, seed: int, results: list[dict[str, Any]], facts: dict[str, Any]) -> str:
