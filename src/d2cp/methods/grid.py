@@ -189,9 +189,28 @@ def run_all(grid: Grid, seeds: Sequence[int], jobs: int, chosen: dict[str, dict[
     from concurrent.futures import ProcessPoolExecutor
 
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        min(jobs, len(seeds)), mp_context=context, initializer=_end_with_parent
+    ) as pool:
         for future in [pool.submit(_worker, grid, seed, chosen) for seed in seeds]:
             future.result()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed ends too, so that the same command can go on at once."""
+    import multiprocessing
+    import os
+    import threading
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _worker(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
