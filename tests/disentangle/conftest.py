@@ -1,4 +1,4 @@
-"""Tiny images with a known shortcut: y is the side of a bar, a the colour of the ground."""
+"""Tiny images with a known shortcut: y is the side of a faint bar, a the colour of the ground."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def toy() -> Toy:
     images[np.arange(n), :, :, a] += 120
     for i in range(n):
         column = draw.integers(1, 6) + 8 * y[i]
-        images[i, 6:10, column : column + 2] = 200
+        images[i, 6:10, column : column + 2] += 25
     return Toy(images, np.arange(n, dtype=np.int64), y, a)
 
 

@@ -50,7 +50,7 @@ def test_folds_are_even_and_depend_on_the_seed():
 
 def test_augmentation_is_fixed_by_its_generator_and_keeps_the_range(tiny):
     images = torch.rand(5, 3, 16, 16)
-    config = dataclasses.replace(tiny, guide_shift=0.2)
+    config = dataclasses.replace(tiny, guide_shift=0.2, guide_flip=True)
     first = augment(images, torch.Generator().manual_seed(0), config)
     again = augment(images, torch.Generator().manual_seed(0), config)
     other = augment(images, torch.Generator().manual_seed(1), config)
@@ -81,3 +81,19 @@ def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, 
     assert conflict.sum() > 10
     assert ((scalars > 0) == toy.a)[conflict].mean() > 0.9
     np.testing.assert_allclose(scalars.std(), 1.0, atol=0.1)
+
+
+def test_the_guide_tells_left_from_right(tiny):
+    """The same mark at either side: a network blind to places could not."""
+    draw = np.random.default_rng(0)
+    y = draw.integers(0, 2, 200)
+    images = draw.integers(0, 60, (200, 16, 16, 3)).astype(np.uint8)
+    for i, side in enumerate(y):
+        column = 1 + draw.integers(0, 3) + 9 * side
+        images[i, 5:8, column : column + 3] = 220
+    config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
+    rows = np.arange(200)
+    guide = train_guide(images, rows, y, config, 0, Accelerator(), QUIET)
+    with torch.no_grad():
+        scalars = guide.scalars(load_images(images, rows), rows)[:, 0].numpy()
+    assert ((scalars > 0) == y).mean() > 0.9

@@ -39,7 +39,7 @@ class DisentangleConfig:
     unet_channels: tuple[int, ...] = (32, 64)
     unet_layers: int = 1
     unet_heads: int = 4
-    unet_attention: tuple[int, ...] = (0, 1)
+    unet_attention: tuple[int, ...] = (1,)
     """Levels of the U-Net (0 = finest) that attend to the tokens; the middle always does."""
 
     # Diffusion.
@@ -59,9 +59,9 @@ class DisentangleConfig:
     # Training.
     steps: int = 500
     batch: int = 64
-    lr: float = 1e-3
+    lr: float = 2e-3
     lr_decay: Literal["constant", "cosine"] = "cosine"
-    warmup: int = 50
+    warmup: int = 30
     weight_decay: float = 0.01
     clip: float = 1.0
     """Largest norm of the gradient; 0 = no clipping."""
@@ -95,8 +95,8 @@ class DisentangleConfig:
     """q of the generalised cross-entropy; 0 = plain cross-entropy."""
     guide_shift: float = 0.1
     """Augmentation of the guide: random shift, as a share of the side."""
-    guide_flip: bool = True
-    """Augmentation of the guide: random mirror image."""
+    guide_flip: bool = False
+    """Augmentation of the guide: random mirror images, which hide a cue of left and right."""
 
     guide_decorrelate: float = 1.0
     """Weight of the squared correlation of the other scalars with the guide's, so that these do

@@ -37,12 +37,13 @@ def squared_correlation(free: Tensor, guided: Tensor) -> Tensor:
 
 
 class LazyNet(nn.Module):
-    """A small convolutional network; the maximum over places sees a mark wherever it is."""
+    """A small convolutional network. The maximum over places sees a mark wherever it is, two
+    channels of coordinates let it see where."""
 
     def __init__(self, classes: int, width: int) -> None:
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(3, width, 5, stride=2, padding=2),
+            nn.Conv2d(5, width, 5, stride=2, padding=2),
             nn.BatchNorm2d(width),
             nn.ReLU(),
             nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
@@ -55,9 +56,16 @@ class LazyNet(nn.Module):
         self.head = nn.Linear(8 * width, classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        x = self.features(images)
+        x = self.features(torch.cat([images, _coordinates(images)], dim=1))
         pooled = torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
         return cast(Tensor, self.head(pooled))
+
+
+def _coordinates(images: Tensor) -> Tensor:
+    """Row and column of each place, from −1 to 1: [B,2,H,W]."""
+    rows, columns = (torch.linspace(-1, 1, n, device=images.device) for n in images.shape[-2:])
+    grid = torch.stack(torch.meshgrid(rows, columns, indexing="ij"))
+    return grid.expand(len(images), -1, -1, -1)
 
 
 class Guide(nn.Module):
