@@ -32,7 +32,8 @@ def export(
 
         require_onnx()
     shipped = ship(Run.open(run).artifact("debias"), to, onnx=onnx, with_shortcut=with_shortcut)
-    typer.echo(f"{to}: {shipped.parameters:,} parameters, one pass of the backbone")
+    passes = "two branches" if with_shortcut else "one branch"
+    typer.echo(f"{to}: {shipped.parameters:,} parameters, {passes}")
     if shipped.onnx_difference is not None:
         typer.echo(f"model.onnx agrees with torch to {shipped.onnx_difference:.1e}")
     typer.echo(f"next: d2cp predict {to} IMAGES…")
