@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 PARENT = """
 import multiprocessing, os, sys, time
@@ -23,10 +24,10 @@ if __name__ == "__main__":
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
         return False
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rpartition(")")[2].split()[0] != "Z"
+    return state != "Z"  # a zombie that nobody has waited for yet is dead
 
 
 def test_workers_end_with_a_killed_parent(tmp_path):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 Value = float | int | str
+PRESET = "preset"  # the default of a parameter that the configuration holds
 Params = Mapping[str, Value]
 # features: frozen features; prompts: a trained network; images: pixels themselves (so there is no
 # features tier); saliency: maps of what the network looks at; pseudo: mined pseudo attributes

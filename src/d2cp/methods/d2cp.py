@@ -20,7 +20,7 @@ from d2cp.debias.labels import Labels
 from d2cp.debias.model import DualBranch, PromptClassifier
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.projection import fold, null_space_projection, row_space
-from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.methods.contract import PRESET, Param, Params, Predictor, Rows, Spec
 from d2cp.methods.space import Classifier, PromptSpace
 from d2cp.methods.task import Batch, Logits, ModelPredictor, Task, trainable
 
@@ -98,16 +98,18 @@ class D2cp:
         fidelity="the project's own method; two branches count as two passes",
         needs=frozenset({"prompts", "features", "pseudo"}),
         params={
-            "alpha": Param(default=1.2, low=0.8, high=2.0, published="1.8 Waterbirds, 1.2 others"),
-            "eta": Param(default=0.01, low=1e-3, high=1e-1, log=True),
+            "alpha": Param(
+                default=PRESET, low=0.8, high=2.0, published="1.8 Waterbirds, 1.2 others"
+            ),
+            "eta": Param(default=PRESET, low=1e-3, high=1e-1, log=True),
         },
     )
 
     def fit(self, task: Task, params: Params) -> Predictor:
+        searched = {k: float(v) for k, v in params.items() if v != PRESET}
         task.config = replace(
             task.config,
-            alpha=float(params["alpha"]),
-            eta=float(params["eta"]),
+            **searched,  # type: ignore[arg-type]
             use_pseudo=True,
             dual_branch=True,
             use_xrm=True,

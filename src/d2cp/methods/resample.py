@@ -6,7 +6,7 @@ true attribute is seen.
 
 from __future__ import annotations
 
-from d2cp.methods.contract import Param, Params, Predictor, Spec
+from d2cp.methods.contract import PRESET, Param, Params, Predictor, Spec
 from d2cp.methods.task import ModelPredictor, Task, trainable
 from d2cp.methods.training import train_classifier
 
@@ -18,12 +18,13 @@ class Resample:
         venue="-",
         fidelity="ours: ERM with D2CP's (y, pseudo attribute) sampler only",
         needs=frozenset({"prompts", "pseudo"}),
-        params={"alpha": Param(default=1.2, low=0.8, high=2.0, published="1.2 to 1.8, D2CP")},
+        params={"alpha": Param(default=PRESET, low=0.8, high=2.0, published="1.2 to 1.8, D2CP")},
     )
 
     def fit(self, task: Task, params: Params) -> Predictor:
         groups = task.pseudo.groups(task)
-        alpha = float(params["alpha"])
+        given = params["alpha"]
+        alpha = task.config.alpha if given == PRESET else float(given)
         model = train_classifier(
             task, stage="resample", order=lambda draws: task.weighted(groups, alpha, draws)
         )
