@@ -212,6 +212,7 @@ def test_report_of_a_run_says_what_the_artifacts_say(tmp_path: Path) -> None:
     for said in (found["sentence"], *found["warnings"], found["pictures"][0]["caption"]):
         assert said in page
     assert "Unreadable images that were left out, by class: 0-4: 2" in page
+    assert "value 0 is mostly red, value 1 is mostly green" in page
     data = gather(run)
     assert collect_more(data) in page
     least = min(int(data.cells["train"][0, 0]), int(data.cells["train"][1, 1]))

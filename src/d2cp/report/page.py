@@ -59,6 +59,7 @@ def run_page(
         "data": data,
         "title": f"{data.name}: D2CP report",
         "verdict": VERDICTS.get(data.finding.verdict, "") if data.finding else "Not mined yet",
+        "known_values": _known_values(data),
         "clues": clues(data.finding.evidence) if data.finding else [],
         "more_evidence": _more_evidence(data),
         "recall": _recall(data),
@@ -83,6 +84,14 @@ def run_page(
         "environments": flatten(dict(data.environments)),
         "payload": embedded_json(_payload(data)),
     }
+
+
+def _known_values(data: ReportData) -> str:
+    """What the suspected values are called where a true attribute tells."""
+    if data.finding is None or data.finding.verdict == "none" or data.attribute_names is None:
+        return ""
+    named = [v for v in data.values if v.hint.startswith("mostly")]
+    return ", ".join(f"value {v.value} is {v.hint}" for v in named)
 
 
 def _more_evidence(data: ReportData) -> list[tuple[str, str]]:
