@@ -84,7 +84,8 @@ class D2CP:
 
     def predict(self, images: Sequence[ImageLike]) -> NDArray[np.str_]:
         """The class name of each image."""
-        names: NDArray[np.str_] = self.classes_[self.predict_proba(images).argmax(1)]
+        answers = self.predict_proba(images).argmax(1)
+        names: NDArray[np.str_] = self.classes_[answers]
         return names
 
     def evaluate(self, data: Table | str | Path | None = None) -> list[dict[str, Any]]:

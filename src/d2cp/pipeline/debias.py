@@ -59,10 +59,10 @@ def train(context: Context, which: Which, labels: Labels, *, after: tuple[str, .
     config = context.config
     settings = [dataclasses.asdict(config.debias), config.backbone]
     inputs = context.inputs(which, settings, *after)
-    run = train_erm if which == "erm" else train_d2cp
+    run_training = train_erm if which == "erm" else train_d2cp
 
     def make(folder: Path) -> None:
-        trained = run(
+        trained = run_training(
             load_backbone(config.backbone),
             context.images(config.debias.resize),
             labels,
@@ -73,8 +73,10 @@ def train(context: Context, which: Which, labels: Labels, *, after: tuple[str, .
             log=context.log,
             quiet=context.quiet,
         )
+        context.say(f"{which}: trainable parameters, {trained.parameters}")
         values = tuple(f"value {v}" for v in range(labels.attributes))
         names = context.table.class_names
-        save_artifact(folder, Artifact(trained, config.backbone, names, values))
+        crop = getattr(context.table.source, "centre_crop", None)
+        save_artifact(folder, Artifact(trained, config.backbone, names, values, crop))
 
     return load_artifact(context.stage(which, inputs, make))

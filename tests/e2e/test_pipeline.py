@@ -1,0 +1,141 @@
+"""The whole method through the command line, small but real."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from e2e_settings import arguments
+from PIL import Image
+
+from d2cp.cli import main
+from d2cp.data import load_table
+from d2cp.files import read_json, sha256
+
+
+def d2cp(*words: object) -> int:
+    """Run a command in this process; returns its exit code."""
+    try:
+        main([str(w) for w in words])
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "run"
+    assert d2cp("run", "cmnist", "--out", path, "--quiet", *arguments()) == 0
+    return path
+
+
+def test_show_json_has_the_documented_keys(run, capsys):
+    assert d2cp("show", run, "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["schema"] == 1
+    assert set(whole["data"]) == {"name", "counts"}
+    assert sum(whole["data"]["counts"]["train"].values()) == 240
+    found = whole["discover"]
+    assert found["verdict"] in ("found", "weak", "none")
+    assert set(found["recall"]) == {"train", "val", "test", "test_balanced"}
+    assert found["seconds"] > 0 and all(isinstance(k, int) for k in found["concepts"])
+    kinds = {(r["method"], r["split"]) for r in whole["results"]}
+    assert kinds == {(m, s) for m in ("erm", "d2cp") for s in ("test", "test_balanced")}
+    for result in whole["results"]:
+        assert result["selection"] == "val_pseudo_groups"
+        assert result["worst_group"] == min(g["accuracy"] for g in result["groups"].values())
+    assert {"disentangle", "mine", "erm", "debias", "evaluate"} <= set(whole["seconds"])
+
+
+def test_every_picture_is_a_picture(run):
+    listed = read_json(run / "mine" / "summary.json")["pictures"]
+    assert {p["kind"] for p in listed} >= {"swap", "traversal", "extremes", "attention"}
+    for entry in listed:
+        with Image.open(run / "mine" / entry["file"]) as image:
+            image.load()
+            assert image.width > 300 and entry["caption"]
+            assert np.asarray(image).std() > 5
+
+
+def test_a_second_run_keeps_every_stage(run, capsys):
+    before = {p: sha256(p) for p in run.rglob("manifest.json")}
+    assert d2cp("run", "cmnist", "--out", run, *arguments()) == 0
+    said = capsys.readouterr().err
+    for stage in ("disentangle", "mine", "features", "environments", "erm", "debias", "evaluate"):
+        assert f"{stage}: unchanged, kept" in said
+    assert before == {p: sha256(p) for p in run.rglob("manifest.json")}
+
+
+def test_other_settings_are_refused_and_nothing_is_lost(run, capsys):
+    before = {p: sha256(p) for p in run.rglob("*") if p.is_file()}
+    words = ["run", "cmnist", "--out", run, *arguments(**{"debias.epochs": 3})]
+    assert d2cp(*words) == 5
+    assert "config.debias.epochs was 1, now 3" in capsys.readouterr().err
+    after = {p: sha256(p) for p in run.rglob("*") if p.is_file()}
+    assert before == after
+
+
+def test_evaluate_prints_groups_and_other_data(run, capsys):
+    assert d2cp("evaluate", run, "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)) == 4
+    assert d2cp("evaluate", run, "--data", "cmnist10") == 3
+    assert "does not know" in capsys.readouterr().err
+
+
+def test_export_and_predict(run, tmp_path, capsys):
+    table = load_table("cmnist")
+    rows = table.rows("test")[:3]
+    files = []
+    for row in rows:
+        files.append(tmp_path / f"{row}.png")
+        Image.fromarray(table.source.pixels(np.array([row]))[0]).save(files[-1])
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"<html>not an image</html>")
+    assert d2cp("export", run, "--to", tmp_path / "model", "--with-shortcut") == 0
+    capsys.readouterr()
+    assert d2cp("predict", tmp_path / "model", *files, broken) == 1
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["file"] for line in lines] == [str(f) for f in [*files, broken]]
+    assert "error" in lines[-1]
+    with (run / "evaluate" / "predictions.csv").open() as file:
+        stored = {r["id"]: r for r in csv.DictReader(file)}
+    for row, line in zip(rows, lines, strict=False):
+        assert sum(line["probabilities"].values()) == pytest.approx(1, abs=1e-4)
+        if (known := stored.get(str(table.ids[row]))) is not None:
+            assert line["label"] == table.class_names[int(known["d2cp"])]
+
+
+def test_report_is_there_and_small(run):
+    file = run / "report.html"
+    assert file.is_file() and 10_000 < file.stat().st_size < 5_000_000
+
+
+def test_killed_between_and_within_stages_and_resumed_gives_the_same_bits(run, tmp_path):
+    """SIGKILL when a stage has just appeared, twice, then let it finish."""
+    path = tmp_path / "killed"
+    words = [sys.executable, "-m", "d2cp", "run", "cmnist", "--out", str(path), "--quiet"]
+    words += arguments()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for stage in ("disentangle", "erm"):
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+        while not (path / stage / "manifest.json").exists():
+            assert process.poll() is None, f"ended before {stage} was there"
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (path / "evaluate").exists()
+    subprocess.run(words, env=environment, check=True, stdout=subprocess.DEVNULL)
+    for stage, file in (
+        ("disentangle", "model.safetensors"),
+        ("mine", "pseudo.csv"),
+        ("environments", "bits.csv"),
+        ("erm", "model.safetensors"),
+        ("debias", "model.safetensors"),
+        ("evaluate", "results.json"),
+    ):
+        assert sha256(path / stage / file) == sha256(run / stage / file), stage
