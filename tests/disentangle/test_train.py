@@ -164,7 +164,7 @@ def test_no_image_is_a_named_error(tiny, toy):
     [
         {"space": "vq", "vq_channels": (8, 8, 8), "vq_codebook": 32, "vq_steps": 6, "vq_batch": 4},
         {"encoder": "code", "token_map": "shared", "schedule": "scaled_linear", "loss": "l1"}
-        | {"predict": "eps", "min_snr": 0.0},
+        | {"predict": "eps", "min_snr": 0.0, "scalar_norm": False},
         {"ema_scope": "denoiser", "min_snr": 5.0, "lr_decay": "constant", "unshuffle": 2},
         {"precision": "bf16", "steps": 2},
     ],

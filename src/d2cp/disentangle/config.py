@@ -29,6 +29,9 @@ class DisentangleConfig:
     """Channels of the first convolution (EncDiff: 64 in the paper, 128 in the code)."""
     encoder_hidden: int = 128
     """Width of the two hidden layers of the `paper` encoder (EncDiff: 256)."""
+    scalar_norm: bool = True
+    """Standardise the encoder's scalars over the batch. They start near zero, where every token is
+    almost a constant and a short run never learns to read it. Off: as EncDiff has it."""
     token_map: Literal["per-concept", "shared"] = "per-concept"
     """Φ: one small network per concept, or a shared trunk with a learned embedding of each."""
     token_hidden: tuple[int, ...] = (32, 32)
@@ -115,7 +118,7 @@ class DisentangleConfig:
                     expected=" or ".join(choices),
                     remedy=f"choose one of these for {name}",
                 )
-        least = {"size": 8, "concepts": 1, "token_dim": 1, "steps": 1, "batch": 1, "timesteps": 2}
+        least = {"size": 8, "concepts": 1, "token_dim": 1, "steps": 1, "batch": 2, "timesteps": 2}
         least |= {"guide_concepts": 0, "guide_folds": 2, "ddim_steps": 1, "vq_steps": 1}
         for name, low in least.items():
             if getattr(self, name) < low:

@@ -39,6 +39,7 @@ class ConceptModel(nn.Module):
             self.encoder = build_encoder(
                 config.encoder, config.size, free, config.encoder_width, config.encoder_hidden
             )
+            self.norm = nn.BatchNorm1d(free, affine=False) if config.scalar_norm else nn.Identity()
             self.tokens = build_tokens(
                 config.token_map, config.concepts, config.token_hidden, config.token_dim
             )
@@ -55,7 +56,7 @@ class ConceptModel(nn.Module):
 
     def scalars(self, images: Tensor, guided: Tensor) -> Tensor:
         """S (Eq. weight_definition): the encoder's scalars, then the guide's [B,G]."""
-        return torch.cat([self.encoder(images), guided], dim=1)
+        return torch.cat([self.norm(self.encoder(images)), guided], dim=1)
 
     def guided_scalars(self, images: Tensor, rows: NDArray[np.int64]) -> Tensor:
         """The guide's scalars of these rows of the table [B,G]; G = 0 without a guide."""
