@@ -35,7 +35,15 @@ def discover(
 
     table = as_table(data, format)
     config = config or load_config(preset, overrides={"seed": seed})
-    with open_run(table, out, config, cache_dir=cache_dir, quiet=quiet, force=force) as context:
+    with open_run(
+        table,
+        out,
+        config,
+        origin=None if isinstance(data, Table) else data,
+        cache_dir=cache_dir,
+        quiet=quiet,
+        force=force,
+    ) as context:
         found = stages.discover(context, corrections)
         if labels_out is not None:
             write_bytes(labels_out, (context.run.path / "mine" / "pseudo.csv").read_bytes())
@@ -68,6 +76,7 @@ def run(
         table,
         out,
         config,
+        origin=None if isinstance(data, Table) else data,
         cache_dir=cache_dir,
         quiet=quiet,
         force=force,

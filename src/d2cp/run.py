@@ -70,12 +70,15 @@ class Run:
             yield
 
     def start(self, description: dict[str, Any], *, force: bool = False) -> None:
-        """Record what this run is; refuse to go on with a run that is something else."""
+        """Record what this run is; refuse to go on with a run that is something else.
+
+        Where the data set lies (`path`) may change; its fingerprint may not.
+        """
         path = self.path / "run.json"
         if path.exists() and not force:
             before = read_json(path)
             for key, value in description.items():
-                if before.get(key) != value:
+                if _placeless(before.get(key)) != _placeless(value):
                     raise RunError(
                         f"{self.path} was started with another {key}: "
                         + _difference(before.get(key), value, key),
@@ -159,6 +162,10 @@ class Run:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def _placeless(value: Any) -> Any:
+    return {k: v for k, v in value.items() if k != "path"} if isinstance(value, dict) else value
 
 
 def _difference(before: Any, now: Any, where: str) -> str:

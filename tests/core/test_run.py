@@ -81,6 +81,14 @@ def test_changed_settings_are_refused_unless_forced(tmp_path):
     assert run.description["config"]["debias"]["lr"] == 0.2
 
 
+def test_a_data_set_may_move_but_not_change(tmp_path):
+    run = Run(tmp_path)
+    run.start({"data": {"fingerprint": "f", "path": "here"}})
+    run.start({"data": {"fingerprint": "f", "path": "there"}})
+    with pytest.raises(RunError, match="fingerprint was 'f', now 'g'"):
+        run.start({"data": {"fingerprint": "g", "path": "here"}})
+
+
 def test_not_a_run_says_how_to_make_one(tmp_path):
     with pytest.raises(RunError, match="d2cp run"):
         Run.open(tmp_path)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from d2cp import __version__
 from d2cp.config import Config
+from d2cp.data.coloured import EMBEDDED_SETS
 from d2cp.data.openimages import load_images
 from d2cp.data.table import SPLIT_NAMES, Table
 from d2cp.errors import DataError
@@ -27,13 +28,17 @@ def open_run(
     out: Path | str,
     config: Config,
     *,
+    origin: Path | str | None = None,
     cache_dir: Path | None = None,
     console: Console | None = None,
     quiet: bool = False,
     force: bool = False,
     tensorboard: bool = False,
 ) -> Iterator[Context]:
-    """Lock the run, refuse one that was started with other settings, write the data stage."""
+    """Lock the run, refuse one that was started with other settings, write the data stage.
+
+    `origin` is where a person found the data set: commands that the run prints name it.
+    """
     from d2cp.environment import describe
 
     _require_splits(table)
@@ -57,7 +62,7 @@ def open_run(
         if is_main():
             description = {
                 "version": __version__,
-                "data": {"name": table.name, "fingerprint": identity},
+                "data": {"name": table.name, "fingerprint": identity, **_place(origin)},
                 "config": config.to_dict(),
             }
             run.start(description, force=force)
@@ -68,6 +73,13 @@ def open_run(
             yield context
         finally:
             context.log.close()
+
+
+def _place(origin: Path | str | None) -> dict[str, str]:
+    """An absolute path, so that it holds from any folder; embedded sets have none."""
+    if origin is None or str(origin) in EMBEDDED_SETS:
+        return {}
+    return {"path": str(Path(origin).resolve())}
 
 
 def bound(table: Table, config: Config) -> Table:

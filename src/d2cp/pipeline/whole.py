@@ -30,4 +30,4 @@ def run_stages(
     if report and is_main():
         from d2cp.report.build import write_report
 
-        context.say(f"report: {write_report(context.run)}")
+        context.say(f"report: {write_report(context.run, table=context.table)}")
