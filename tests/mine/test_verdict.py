@@ -59,6 +59,13 @@ def test_every_reason(change, outcome, says):
     assert says in verdict.sentence and len(verdict.reasons) == 1
 
 
+def test_two_mild_signs_of_the_class_are_enough():
+    both = {**CLEAR, "confident_disagreement": 0.3, "separation": 1.5}
+    assert judge(both, (7,)).outcome == "none"
+    assert judge({**both, "separation": 3.0}, (7,)).outcome == "weak"
+    assert judge({**both, "classes": 10}, (7,)).outcome == "weak"
+
+
 def test_confident_disagreement_tells_stray_labels_from_errors_at_the_boundary():
     generator = np.random.default_rng(0)
     margin = generator.uniform(0.5, 1, size=4000)

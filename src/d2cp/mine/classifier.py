@@ -95,7 +95,7 @@ def fit_features(x: Floats, y: Ints, classes: int, *, l2: float, weights: Floats
         return float(loss), gradient.ravel()
 
     start = np.zeros(classes * features.shape[1])
-    options = {"maxiter": 300, "gtol": 1e-6, "ftol": 1e-13}
+    options = {"maxiter": 300, "gtol": 1e-5, "ftol": 1e-9}
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
     theta: Floats = np.asarray(found.x, dtype=np.float64).reshape(classes, -1)
     weight = (theta[:, :-1] * shrink) @ vectors.T

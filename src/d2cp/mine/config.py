@@ -24,8 +24,8 @@ class MineConfig:
     l2: float | None = None
     """Strength of A's L2, relative to the mean squared norm of the tokens. None: chosen on
     held-out folds."""
-    l2_grid: tuple[float, ...] = (0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)
-    """Candidates; the strongest within one standard error of the best is kept."""
+    l2_grid: tuple[float, ...] = (0.1, 0.02, 5e-3, 1e-3, 2e-4, 5e-5, 1e-5, 2e-6)
+    """Candidates; the strongest that keeps `signal_share` of the best signal is used."""
     epochs: int | None = None
     """Train A by this many passes of plain mini-batch SGD instead of to convergence."""
     learning_rate: float = 0.1
@@ -40,7 +40,8 @@ class MineConfig:
     top_m: int | None = None
     """Concepts kept per class. None: the fewest that carry `signal_share`."""
     signal_share: float = 0.95
-    """Share of what all concepts together tell about held-out labels that T must carry."""
+    """Share of the held-out signal about the labels that a stronger L2, or fewer concepts, must
+    keep."""
     refit: bool = True
     """Train A once more on the tokens of T alone for the score; off: the score uses ΔW."""
     score: Score = "partial_logit"
@@ -51,7 +52,7 @@ class MineConfig:
     """Largest number BIC may pick. None: the number of classes."""
     exclude: tuple[int, ...] = ()
     """Concepts a person has declared to be the class itself: never mined."""
-    selection_rows: int = 4000
+    selection_rows: int = 3000
     """Rows used to choose L2 and M and for the bootstrap; the last fit uses all."""
     bootstrap: int = 10
     """Resamples behind the stability figures of the verdict."""

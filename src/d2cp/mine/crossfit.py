@@ -71,27 +71,23 @@ def held_out_loss(
 
 
 def choose_l2(x: Floats, y: Ints, classes: int, fold: Ints, config: MineConfig, seed: int) -> float:
-    """The strongest L2 whose held-out loss is within one standard error of the best.
+    """The strongest L2 with which A tells `signal_share` of what it tells at best about held-out
+    labels: what is learnt first is the easy part. The strongest of all where it tells nothing.
 
-    Candidates are tried from the strongest on, until two in a row are worse than the best.
+    Candidates are tried from the strongest on, until two in a row tell less than the best.
     """
-    tried: list[tuple[float, Floats]] = []
-    best: Floats | None = None
+    tried: list[tuple[float, float]] = []
     worse = 0
     for l2 in sorted(config.l2_grid, reverse=True):
         loss = held_out_loss(x, y, classes, fold, config, l2, seed)
-        tried.append((l2, loss))
-        worse = worse + 1 if best is not None and loss.mean() >= best.mean() else 0
-        if best is None or not worse:
-            best = loss
+        signal = held_out_signal(loss, y, classes, config.balanced)
+        worse = worse + 1 if tried and signal <= max(s for _, s in tried) else 0
+        tried.append((l2, signal))
         if worse == 2:
             break
-    assert best is not None
-    for l2, loss in tried:
-        gap = loss - best
-        if gap.mean() <= gap.std() / np.sqrt(len(gap)):
-            return l2
-    return tried[-1][0]
+    best = max(signal for _, signal in tried)
+    enough = [l2 for l2, signal in tried if signal >= config.signal_share * best]
+    return enough[0] if best > 0 else tried[0][0]
 
 
 def flip_labels(probability: Floats, y: Ints) -> Ints:

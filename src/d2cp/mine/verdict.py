@@ -16,8 +16,9 @@ MIN_STABILITY = 0.8
 """Balanced agreement of the pseudo labels across resamples."""
 SHORTCUT_RATIO = 0.4
 """Confident disagreement from which a cue looks like a shortcut and not like the class."""
-CLASS_RATIO = 0.35
-"""Confident disagreement below which it looks like the class."""
+CLASS_RATIO = 0.25
+"""Confident disagreement below which, errors allowed for, it looks like the class. Between the two
+it does where the score is not in two groups either."""
 MIN_DISAGREEING = 5
 """Fewer images against the cue cannot be told from stray labels."""
 
@@ -89,12 +90,16 @@ def _against(e: Mapping[str, Any]) -> tuple[list[str], list[str]]:
         "the images against the mined concepts crowd at their boundary, as errors about the class "
         f"itself do (sure predictions are contradicted {ratio:.2f} times as often as all)"
     )
+    blurred = e["classes"] == 2 and e["separation"] < MIN_SEPARATION
+    groups = f"the score does not fall into two clear groups (D = {e['separation']:.1f})"
     if ratio + error < CLASS_RATIO:
         fatal.append(crowd)
     elif ratio < SHORTCUT_RATIO:
-        mild.append(crowd)
-    if e["classes"] == 2 and e["separation"] < MIN_SEPARATION:
-        mild.append(f"the score does not fall into two clear groups (D = {e['separation']:.1f})")
+        (fatal if blurred else mild).append(crowd)
+    if e["classes"] == 2 and e["bic_gain"] <= 0:
+        fatal.append("the score has one group, not two")
+    elif blurred:
+        mild.append(groups)
     if e["empty_cells"] and e["classes"] == 2:
         mild.append("a combination of class and pseudo label has no image")
     if e["stability_labels"] < MIN_STABILITY:
