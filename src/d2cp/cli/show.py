@@ -66,28 +66,27 @@ def _show_discovery(console: Console, found: dict[str, Any]) -> None:
 
 
 def show_results(console: Console, results: list[dict[str, Any]]) -> None:
+    """One row a result; what all rows share (seed, selection rule) is said once, in the title."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Results (interval: 95% bootstrap over test images)", box=None)
-    table.add_column("method")
-    for name in ("seed", "split", "selection"):
-        table.add_column(name)
+    shared = [k for k in ("seed", "selection") if len({r[k] for r in results}) == 1]
+    said = ", ".join(f"{k} {results[0][k]}" for k in shared)
+    table = Table(
+        title=Text(f"Accuracy in %, with 95% intervals{'; ' if said else ''}{said}"), box=None
+    )
+    own = [k for k in ("method", "split", "seed", "selection") if k not in shared]
+    for name in own:
+        table.add_column(name, no_wrap=True)
     for name in ("worst group", "mean", "train-weighted"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for r in results:
         spread = r.get("intervals", {})
-        table.add_row(
-            Text(r["method"]),
-            str(r["seed"]),
-            r["split"],
-            r["selection"],
-            *(
-                _with_interval(r[key], spread.get(key))
-                for key in ("worst_group", "mean", "train_weighted_mean")
-                if key in r
-            ),
+        figures = (
+            _with_interval(r[key], spread.get(key))
+            for key in ("worst_group", "mean", "train_weighted_mean")
         )
+        table.add_row(*(Text(str(r[k])) for k in own), *figures)
     console.print(table)
 
 
