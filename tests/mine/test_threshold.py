@@ -27,6 +27,42 @@ def test_otsu_against_every_cut(values):
     assert between(threshold.otsu(score)) == pytest.approx(best)
 
 
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(-6, 6), st.booleans()), min_size=2, max_size=30))
+def test_youden_is_within_an_error_of_every_cut(rows):
+    score, flag = np.array([float(s) for s, _ in rows]), np.array([f for _, f in rows])
+    cut = threshold.youden(score, flag)
+    if flag.all() or not flag.any():
+        assert np.isfinite(cut)
+        return
+
+    def j(t):
+        return np.mean(score[flag] > t) - np.mean(score[~flag] > t)
+
+    inside = [c for c in np.unique(score)[:-1]]
+    best = max(inside, key=j, default=None)
+    if best is None:
+        return
+    up, down = np.mean(score[flag] > best), np.mean(score[~flag] > best)
+    error = np.sqrt(up * (1 - up) / flag.sum() + down * (1 - down) / (~flag).sum())
+    assert j(cut) >= j(best) - error - 1e-9
+
+
+def test_youden_for_noisy_labels_is_the_cut_for_the_attribute():
+    generator = np.random.default_rng(0)
+    a = generator.random(20_000) < 0.3
+    score = np.where(a, generator.normal(2, 0.5, 20_000), generator.normal(0, 1, 20_000))
+    y = np.where(generator.random(20_000) < 0.15, ~a, a)
+    grid = np.linspace(-1, 3, 400)
+    best = max(grid, key=lambda t: np.mean(score[a] > t) - np.mean(score[~a] > t))
+    assert threshold.youden(score, y) == pytest.approx(best, abs=0.1)
+
+
+def test_youden_cuts_in_the_middle_of_a_gap():
+    score = np.array([0.0, 1.0, 2.0, 8.0, 9.0])
+    assert threshold.youden(score, score > 5) == 5.0
+
+
 def two_groups(n=2000, gap=6.0, share=0.3, seed=0):
     generator = np.random.default_rng(seed)
     upper = generator.random(n) < share

@@ -8,7 +8,7 @@ from typing import Literal
 from d2cp.errors import ConfigError
 
 Score = Literal["partial_logit", "signed_scalars", "clusters"]
-Threshold = Literal["midpoint", "zero", "otsu", "gmm"]
+Threshold = Literal["youden", "midpoint", "zero", "otsu", "gmm"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,9 @@ class MineConfig:
     refit: bool = True
     """Train A once more on the tokens of T alone for the score; off: the score uses ΔW."""
     score: Score = "partial_logit"
-    threshold: Threshold = "midpoint"
+    threshold: Threshold = "youden"
+    """`youden`: the cut that separates the classes best, each counted alike. Where the label is a
+    noisy copy of the attribute, no cut has a better balanced accuracy for the attribute itself."""
     values: int | None = None
     """Number of values of the pseudo attribute. None: 2 with two classes, else BIC picks it."""
     max_values: int | None = None

@@ -169,6 +169,7 @@ def stability(
         chosen = None if scalars is None else np.asarray(scalars)[drawn]
         refit, _ = make_rule(
             tokens[drawn],
+            y[drawn],
             rule.means,
             again,
             plain,

@@ -38,7 +38,7 @@ def mine(
             f"no concept was among the top {found.asked_m} of enough classes: "
             f"M was raised to {found.top_m}"
         )
-    rule, notes = make_rule(e, means, found, config, seed, scalars=scalars)
+    rule, notes = make_rule(e, labels, means, found, config, seed, scalars=scalars)
     evidence = gather(e, x, labels, rule, found, config, seed, scalars=scalars)
     return Mined(
         config=config,

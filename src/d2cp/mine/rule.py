@@ -77,6 +77,7 @@ class Rule:
 
 def make_rule(
     tokens: Floats,
+    y: Ints,
     means: Floats,
     found: Search,
     config: MineConfig,
@@ -109,12 +110,12 @@ def make_rule(
         limit = max(config.max_values or classes, 2)
         options = (values,) if values is not None else tuple(range(2, limit + 1))
         return replace(rule, clusters=choose_clusters(vectors, start, options, seed)), ()
-    cut, warnings = _cut(rule.score(tokens, scalars), found.subset, config)
+    cut, warnings = _cut(rule.score(tokens, scalars), y, found.subset, config)
     return replace(rule, threshold=cut), warnings
 
 
 def _cut(
-    score: Floats, subset: Sequence[Ints], config: MineConfig
+    score: Floats, y: Ints, subset: Sequence[Ints], config: MineConfig
 ) -> tuple[float, tuple[str, ...]]:
     # The score is linear, so a prototype's score is the mean score of its rows.
     middle = cuts.midpoint(*(float(score[rows].mean()) for rows in subset))
@@ -126,7 +127,13 @@ def _cut(
             f"the midpoint and the mixture threshold label {share:.1%} of the training images "
             "differently: look at the score histogram",
         )
-    options = {"midpoint": middle, "zero": 0.0, "gmm": mixture, "otsu": cuts.otsu(score)}
+    options = {
+        "youden": cuts.youden(score, y == 1),
+        "midpoint": middle,
+        "zero": 0.0,
+        "gmm": mixture,
+        "otsu": cuts.otsu(score),
+    }
     return options[config.threshold], warnings
 
 
