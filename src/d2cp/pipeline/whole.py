@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from d2cp.backbone import load_backbone
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.debias import labels_of, train
 from d2cp.pipeline.discover import discover
@@ -20,6 +21,7 @@ def run_stages(
     report: bool = True,
 ) -> None:
     """Discover → environments → control and dual-branch model → evaluate → report."""
+    load_backbone(context.config.backbone)  # a wrong name is told now, not after stage 1
     found = discover(context, corrections)
     bits = environments(context, found)
     labels = labels_of(context, found, bits)
