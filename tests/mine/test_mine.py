@@ -53,7 +53,7 @@ def test_the_paper_form_runs_and_differs():
     tokens, y, a = shortcut_set()
     config = dataclasses.replace(MineConfig.paper(), bootstrap=2)
     mined = mine(tokens, y, config, 0)
-    assert mined.l2 == 0 and mined.top_m >= 3
+    assert mined.l2 == 0 and mined.top_m >= 2 and mined.config.threshold == "midpoint"
     assert not np.allclose(mined.prototypes.mean(axis=0), 0, atol=1e-3), "tokens stay uncentred"
     assert 2 in mined.concepts
     assert min(recall(apply(mined, tokens)[0], a)) > 0.6

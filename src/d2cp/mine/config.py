@@ -88,8 +88,8 @@ class MineConfig:
             epochs=5,
             folds=0,
             flip_rounds=0,
-            top_m=3,
             refit=False,
+            threshold="midpoint",
         )
 
 
