@@ -13,7 +13,8 @@ Threshold = Literal["youden", "midpoint", "zero", "otsu", "gmm"]
 
 @dataclass(frozen=True, kw_only=True)
 class MineConfig:
-    """Defaults are the ones chosen on the development sets without looking at true attributes;
+    """A run chooses L2, M and the cut from labels alone. The defaults of the rules that do so were
+    settled on development sets whose attributes were known, and compared there against them;
     `MineConfig.paper()` is the method as published."""
 
     centre: bool = True
