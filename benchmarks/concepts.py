@@ -1,8 +1,8 @@
 """Concepts and pseudo labels scored against true attributes, several seeds, guide on and off.
 
     python benchmarks/concepts.py cmnist --preset demo --swap
-    python benchmarks/concepts.py ../shared/data/birds --preset photo-cpu --seeds 0 1 2 --guide both
-    python benchmarks/smallmark.py ../shared/data/birds /tmp/mark
+    python benchmarks/concepts.py BIRDS --preset photo-cpu --seeds 0 1 2 --guide both
+    python benchmarks/smallmark.py BIRDS /tmp/mark
     python benchmarks/concepts.py /tmp/mark --preset photo-cpu --guide both
 
 True attributes score the outcome; nothing is chosen by them.
