@@ -337,6 +337,11 @@ def test_comparison_ranks_and_pairs(tmp_path: Path) -> None:
     assert lines["d2cp"].paper_worst == pytest.approx(0.9199) and lines["erm"].paper_mean is None
     assert lines["group_dro"].group_labels == "train"
     page = compare_page(whole)
-    assert "first of the 4 methods without group labels" in page["headline"]
+    assert "first of the 4 methods trained without group labels" in page["headline"]
+    for result in whole["results"]:
+        result["group_labels"] = [*result["group_labels"], "val"]
+    selected = {line.method: line for line in board(whole, "test").lines}
+    assert [m for m, line in selected.items() if line.trains_on_groups] == ["group_dro"]
+    assert compare_page(whole)["headline"] == page["headline"]
     assert page["notes"] == [("jtt", "stopped early")]
     assert "stopped early" in write_report(run).read_text(encoding="utf-8")
