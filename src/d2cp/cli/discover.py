@@ -15,6 +15,10 @@ def discover(
     out: options.Out,
     preset: options.Preset = "demo",
     seed: options.Seed = 0,
+    backbone: Annotated[
+        str | None,
+        typer.Option(help="Not used yet: recorded for a later `d2cp run` in the same directory."),
+    ] = None,
     labels_out: Annotated[
         Path | None,
         typer.Option(help="Also write the pseudo labels here (image, class, value, score)."),
@@ -31,7 +35,7 @@ def discover(
     """Find the shortcut in a data set: verdict, pictures, a pseudo attribute for every image."""
     from d2cp.api import discover as run_discover
 
-    settings = options.resolve(preset, config, set_, seed, None, train_limit)
+    settings = options.resolve(preset, config, set_, seed, backbone, train_limit)
     run_discover(
         data,
         out=out,
