@@ -92,6 +92,17 @@ def test_search_takes_what_validation_likes_best(tmp_path):
     assert max(t["score"] for t in trials if t["params"] == cell["params"]) == best["score"]
 
 
+def test_search_draws_a_learning_rate_for_a_method_without_parameters(tmp_path):
+    out = tmp_path / "run"
+    names = ["--methods", "erm", "--seeds", "1", "--selection", "val_true_groups"]
+    command(compare, *arguments(out, *names, "--search", "3"))
+    trials = [json.loads(p.read_text()) for p in sorted((out / "search").iterdir())]
+    assert {tuple(t["params"]) for t in trials} == {("lr",)}
+    assert trials[0]["params"]["lr"] == "preset"
+    assert all(0.003 <= t["params"]["lr"] <= 0.3 for t in trials[1:])
+    assert len({json.dumps(t["score"]) for t in trials}) > 1, "the learning rate changed nothing"
+
+
 def test_wrong_values_are_refused_in_plain_words(tmp_path):
     with pytest.raises(ConfigError, match="--selection"):
         command(compare, *arguments(tmp_path / "a", "--selection", "test"))

@@ -228,6 +228,6 @@ def test_specs_are_complete_and_drawable(name):
     assert len(spec.fidelity) < 100
     assert f"(`{name}`)" in GUIDE and spec.fidelity in GUIDE
     drawn = [spec.draw(np.random.default_rng(s)) for s in range(5)]
-    assert all(set(d) == set(spec.params) for d in drawn)
+    assert all(set(d) == {"lr", *spec.params} for d in drawn)
     with pytest.raises(D2CPError, match="unknown key"):
         spec.values({"no-such-parameter": 1})

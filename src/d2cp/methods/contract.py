@@ -54,6 +54,10 @@ class Param:
         return float(generator.uniform(self.low, self.high))
 
 
+# What a search draws for every method that does not declare its own.
+SHARED = {"lr": Param(default=PRESET, low=0.003, high=0.3, log=True)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spec:
     """A method's declaration; `fidelity` is one line, the docstring of its file tells the rest."""
@@ -71,15 +75,25 @@ class Spec:
         """Where the method can run: without pixels there is nothing to mask or crop."""
         return ("prompts",) if "images" in self.needs else ("prompts", "features")
 
+    @property
+    def space(self) -> dict[str, Param]:
+        """All that a search may draw: the shared parameters and the method's own."""
+        return {**SHARED, **self.params}
+
     def values(self, given: Params | None = None) -> dict[str, Value]:
         """The defaults with `given` laid over them; an unknown name is an error."""
         for name in given or {}:
-            if name not in self.params:
-                raise unknown_key(name, set(self.params), self.name)
-        return {name: p.default for name, p in self.params.items()} | dict(given or {})
+            if name not in self.space:
+                raise unknown_key(name, set(self.space), self.name)
+        return {name: p.default for name, p in self.space.items()} | dict(given or {})
 
     def draw(self, generator: np.random.Generator) -> dict[str, Value]:
-        return {name: p.draw(generator) for name, p in self.params.items()}
+        return {name: p.draw(generator) for name, p in self.space.items()}
+
+    def shared(self, values: Params) -> dict[str, float]:
+        """Of these values, the shared ones that replace the configuration's."""
+        names = SHARED.keys() - self.params.keys()
+        return {n: float(values[n]) for n in sorted(names) if values.get(n, PRESET) != PRESET}
 
     def require_tier(self, tier: Tier) -> None:
         if tier not in self.tiers:

@@ -89,8 +89,6 @@ def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
     method, seed = methods()[name], 0
     generator = numpy_generator(seed, f"search/{name}")
     trials = [method.spec.values(), *(method.spec.draw(generator) for _ in range(draws))]
-    if not method.spec.params:
-        return trials[0]
     scores: list[tuple[list[float], int]] = []
     missing = []
     for k, params in enumerate(trials):
@@ -129,8 +127,10 @@ def fit_method(
         return Checkpointer(folder / stage, identity=identity)
 
     task = footing.task(method.spec, checkpoints)
+    task.config = replace(task.config, **method.spec.shared(params))
+    own = {name: value for name, value in params.items() if name in method.spec.params}
     try:
-        predictor = method.fit(task, params)
+        predictor = method.fit(task, own)
     except BaseException:
         if folder.is_dir():
             spent.write_text(str(before + time.monotonic() - began))
