@@ -88,3 +88,12 @@ def test_ddim_times_fall_from_last_to_first():
     assert d.ddim_times(1000, 5) == [999, 749, 500, 250, 0]
     assert d.ddim_times(3, 10) == [2, 1, 0]
     assert d.ddim_times(1000, 1) == [999]
+
+
+def test_biased_times_are_even_at_one_and_noisier_above():
+    even = torch.linspace(0, 1, 1001)[:-1]
+    counts = torch.bincount(d.biased_times(even, 10, 1.0), minlength=10)
+    assert ((counts - 100).abs() <= 2).all()
+    noisier = d.biased_times(even, 10, 3.0)
+    assert noisier.min() == 0 and noisier.max() == 9
+    assert abs(float((noisier >= 5).float().mean()) - 0.5 ** (1 / 3)) < 0.01

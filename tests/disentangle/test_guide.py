@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 
 from d2cp.disentangle.batches import load_images
-from d2cp.disentangle.guide import cross_fitted, generalised_cross_entropy, squared_correlation
+from d2cp.disentangle.correlation import squared_correlation, squared_correlation_within
+from d2cp.disentangle.guide import cross_fitted, generalised_cross_entropy
 from d2cp.disentangle.guide_train import assign_folds, augment, train_guide
 from d2cp.disentangle.loop import Watch
 from d2cp.progress import progress
@@ -34,6 +35,17 @@ def test_squared_correlation_agrees_with_numpy():
     whole = np.corrcoef(np.concatenate([free, guided], axis=1), rowvar=False)[:3, 3:]
     assert abs(float(squared_correlation(free, guided)) - (whole**2).mean()) < 1e-4
     assert float(squared_correlation(torch.ones(50, 1), guided)) == 0
+
+
+def test_squared_correlation_within_agrees_with_numpy():
+    scalars = torch.randn(40, 5, generator=torch.Generator().manual_seed(3))
+    scalars[:, 1] += 2 * scalars[:, 0]
+    whole = np.corrcoef(scalars.numpy().T) ** 2
+    pairs = [whole[i, j] for i in range(5) for j in range(5) if i != j]
+    assert abs(float(squared_correlation_within(scalars)) - np.mean(pairs)) < 1e-4
+    assert float(squared_correlation_within(scalars[:, :1])) == 0
+    copies = scalars[:, :1].repeat(1, 4)
+    assert float(squared_correlation_within(copies)) > 0.99
 
 
 def test_cross_fitted_takes_the_network_that_did_not_see_the_image():

@@ -8,11 +8,12 @@ import torch
 import torch.nn.functional as F
 
 from d2cp.disentangle.autoencoder import VQSpace, quantised
-from d2cp.disentangle.batches import batch_positions
-from d2cp.disentangle.denoiser import build_denoiser
+from d2cp.disentangle.batches import balancing_weights, batch_positions, weighted_positions
+from d2cp.disentangle.denoiser import Sketch, build_denoiser
 from d2cp.disentangle.encoder import build_encoder
+from d2cp.disentangle.model import ConceptModel
 from d2cp.disentangle.space import PixelSpace, to_images, to_pixels
-from d2cp.disentangle.tokens import ConceptTokens, SharedTokens
+from d2cp.disentangle.tokens import ConceptTokens, SharedTokens, build_tokens
 from d2cp.errors import ConfigError
 
 
@@ -98,6 +99,38 @@ def test_denoiser_attends_where_it_is_told_to(tiny):
     assert not any(n.startswith(("down_blocks.0", "up_blocks.1")) for n in names)
 
 
+def test_a_sketch_is_the_sum_of_each_tokens_own_picture():
+    sketch = Sketch(3, 4, 2, 5)
+    tokens = torch.randn(6, 3, 4, generator=torch.Generator().manual_seed(0))
+    pictures = sketch.pictures.weight.reshape(2, 5, 5, 3, 4)
+    literal = sketch.pictures.bias.reshape(2, 5, 5).expand(6, 2, 5, 5).clone()
+    for k in range(3):
+        literal += torch.einsum("chwd,bd->bchw", pictures[..., k, :], tokens[:, k])
+    torch.testing.assert_close(sketch(tokens), literal, atol=1e-5, rtol=1e-5)
+
+
+def test_the_denoiser_reads_the_sketch(tiny):
+    config = dataclasses.replace(tiny, unet_sketch=3, guide_concepts=0)
+    model = ConceptModel(config, PixelSpace(config.size, config.unshuffle), None, 0)
+    side, channels = model.space.side, model.space.channels
+    z, t = torch.zeros(1, channels, side, side), torch.tensor([5])
+    tokens = model.concept_tokens(torch.zeros(1, config.concepts))
+    before = model.denoise(z, t, tokens)
+    assert before.shape == z.shape
+    with torch.no_grad():
+        model.sketch.pictures.bias.add_(1)
+    assert not torch.allclose(before, model.denoise(z, t, tokens))
+
+
+def test_token_gain_scales_the_weights_and_not_the_offsets():
+    torch.manual_seed(0)
+    plain = build_tokens("per-concept", 3, (4,), 5)
+    torch.manual_seed(0)
+    strong = build_tokens("per-concept", 3, (4,), 5, gain=4.0)
+    torch.testing.assert_close(strong.weights[1], 4 * plain.weights[1])
+    torch.testing.assert_close(strong.biases[1], plain.biases[1])
+
+
 def test_batches_cover_every_image_before_repeating_one():
     n, batch = 10, 4
     seen = np.concatenate([batch_positions(3, "s", step, batch, n) for step in range(5)])
@@ -106,9 +139,32 @@ def test_batches_cover_every_image_before_repeating_one():
     assert len(batch_positions(3, "s", 0, 25, n)) == 25
 
 
+def test_balanced_draws_make_cells_alike_up_to_the_limit():
+    cells = np.repeat([0, 1, 3], [900, 90, 10])
+    drawn = np.concatenate(
+        [weighted_positions(1, "s", k, 100, balancing_weights(cells, 1e9)) for k in range(60)]
+    )
+    np.testing.assert_allclose(np.bincount(cells[drawn])[[0, 1, 3]] / 6000, 1 / 3, atol=0.03)
+    limited = balancing_weights(cells, 5.0)
+    even = 1000 / 2700
+    np.testing.assert_allclose(
+        limited[[0, 900, 990]] / limited[0], [1, 1000 / 270 / even, 5 / even]
+    )
+    assert abs(limited.mean() - 1) < 1e-9
+    a, b = (weighted_positions(1, "s", 7, 20, limited) for _ in range(2))
+    assert np.array_equal(a, b)
+
+
 @pytest.mark.parametrize(
     "change",
-    [{"space": "fourier"}, {"size": 30}, {"concepts": 0}, {"guide_concepts": 4}, {"loss": "l3"}],
+    [
+        {"space": "fourier"},
+        {"size": 30},
+        {"concepts": 0},
+        {"concepts": 1},
+        {"guide_balance": 0.5},
+        {"loss": "l3"},
+    ],
 )
 def test_bad_settings_are_named(tiny, change):
     with pytest.raises(ConfigError, match=next(iter(change))):

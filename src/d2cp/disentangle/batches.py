@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from d2cp.disentangle.space import to_images
-from d2cp.rng import permutation
+from d2cp.rng import numpy_generator, permutation
 
 
 class ImageStore(Protocol):
@@ -28,6 +28,25 @@ def batch_positions(seed: int, stage: str, step: int, batch: int, n: int) -> NDA
         here = epochs == epoch
         out[here] = permutation(seed, stage, int(epoch), n)[places[here]]
     return out
+
+
+def balancing_weights(cells: NDArray[np.int64], most: float) -> NDArray[np.float64]:
+    """How much more often than evenly each image is drawn so that all cells come alike, but none
+    of its images more than `most` times as often. Their mean is 1."""
+    counts = np.bincount(cells)
+    factor = len(cells) / ((counts > 0).sum() * np.maximum(counts, 1))
+    weights = np.minimum(factor, most)[cells]
+    return np.asarray(weights / weights.mean(), dtype=np.float64)
+
+
+def weighted_positions(
+    seed: int, stage: str, step: int, batch: int, weights: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Positions of a step's batch, drawn with these weights."""
+    edges = np.cumsum(weights)
+    drawn = numpy_generator(seed, stage, step).random(batch) * edges[-1]
+    found = np.searchsorted(edges, drawn, side="right")
+    return np.asarray(found.clip(max=len(weights) - 1), dtype=np.int64)
 
 
 def load_images(store: ImageStore, rows: NDArray[np.int64]) -> Tensor:

@@ -32,11 +32,18 @@ class DisentangleConfig:
     scalar_norm: bool = True
     """Standardise the encoder's scalars over the batch. They start near zero, where every token is
     almost a constant and a short run never learns to read it. Off: as EncDiff has it."""
+    decorrelate: float = 1.0
+    """Weight of the squared correlation of the encoder's scalars with each other. Standardised,
+    they all grow along the one strongest direction and become copies. With several processes
+    each takes its share of the batch. 0: as EncDiff has it."""
     token_map: Literal["per-concept", "shared"] = "per-concept"
     """Φ: one small network per concept, or a shared trunk with a learned embedding of each."""
     token_hidden: tuple[int, ...] = (32, 32)
     token_dim: int = 16
     """D: length of a concept token (EncDiff: 32 in the paper, 16 in the code)."""
+    token_gain: float = 1.0
+    """Factor on each layer of Φ at the start. Small tokens are read late, too late
+    for a short run."""
 
     # Denoiser.
     unet_channels: tuple[int, ...] = (32, 64)
@@ -44,6 +51,11 @@ class DisentangleConfig:
     unet_heads: int = 4
     unet_attention: tuple[int, ...] = (1,)
     """Levels of the U-Net (0 = finest) that attend to the tokens; the middle always does."""
+
+    unet_sketch: int = 0
+    """Channels of a sketch that the U-Net sees beside z_t: a linear picture of each token, summed
+    over the concepts. Attention alone learns late where a token's content belongs. 0 = none, as
+    EncDiff has it."""
 
     # Diffusion.
     timesteps: int = 1000
@@ -58,6 +70,10 @@ class DisentangleConfig:
     min_snr: float = 0.01
     """γ of the weight min(SNR, γ)/SNR on the loss of a noise level; 0 = 1, the paper's loss. A
     small γ asks most of the levels that hide the image, where only the tokens can tell."""
+
+    noise_bias: float = 1.0
+    """b of the times t = T(1 − u^b), u even: above 1 the noisy levels, where only the tokens tell,
+    are drawn more often. 1 = all alike."""
 
     # Training.
     steps: int = 500
@@ -85,8 +101,9 @@ class DisentangleConfig:
     vq_lr: float = 1e-3
 
     # Guide: tokens that see what a lazy classifier sees (beyond the paper).
-    guide_concepts: int = 1
-    """How many of the K scalars come from the guide; 0 = the paper's form."""
+    guide_concepts: int = 9
+    """How many of the K scalars come from the guide, at most: never more than one fewer than there
+    are classes, nor than half of K. 0 = the paper's form."""
     guide_folds: int = 2
     """Lazy classifiers; an image's scalar comes from the one that never saw its label."""
     guide_width: int = 16
@@ -101,6 +118,10 @@ class DisentangleConfig:
     guide_flip: bool = False
     """Augmentation of the guide: random mirror images, which hide a cue of left and right."""
 
+    guide_balance: float = 50.0
+    """Images whose label the guide does not foresee are drawn more often, up to this many times, so
+    that class and cue come independent of each other: else the cue's token tells the denoiser the
+    class, and a swap of it changes both. 1 = all images alike."""
     guide_decorrelate: float = 1.0
     """Weight of the squared correlation of the other scalars with the guide's, so that these do
     not copy the cue and a swap of the guided concept changes it alone."""
@@ -125,6 +146,18 @@ class DisentangleConfig:
                 raise ConfigError(
                     f"disentangle.{name} = {getattr(self, name)}", expected=f"at least {low}"
                 )
+        for name in ("decorrelate", "guide_decorrelate", "unet_sketch"):
+            if getattr(self, name) < 0:
+                raise ConfigError(
+                    f"disentangle.{name} = {getattr(self, name)}", expected="0 or more"
+                )
+        if self.guide_balance < 1:
+            raise ConfigError(
+                f"disentangle.guide_balance = {self.guide_balance}", expected="1 or more"
+            )
+        for name in ("token_gain", "noise_bias"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"disentangle.{name} = {getattr(self, name)}", expected="above 0")
         block = self.unshuffle if self.space == "pixel" else 4
         if block < 1 or self.size % block:
             raise ConfigError(
@@ -132,8 +165,9 @@ class DisentangleConfig:
                 expected="a side that divides into whole blocks",
                 remedy="change size, or unshuffle in pixel space",
             )
-        if self.guide_concepts >= self.concepts:
+        if self.guide_concepts and self.concepts < 2:
             raise ConfigError(
-                f"disentangle.guide_concepts = {self.guide_concepts}",
-                expected=f"fewer than the {self.concepts} concepts",
+                f"disentangle.concepts = {self.concepts}",
+                expected="at least 2 with a guide: one of its own and one of the encoder's",
+                remedy="raise concepts, or set guide_concepts = 0",
             )

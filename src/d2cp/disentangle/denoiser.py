@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from diffusers import UNet2DConditionModel
+from torch import Tensor, nn
 
 from d2cp.disentangle.config import DisentangleConfig
+
+
+class Sketch(nn.Module):
+    """Σ_k P_k(E_k): each token's linear picture [C,H,W], summed over the concepts."""
+
+    def __init__(self, concepts: int, dim: int, channels: int, side: int) -> None:
+        super().__init__()
+        self.shape = (channels, side, side)
+        self.pictures = nn.Linear(concepts * dim, channels * side**2)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        drawn: Tensor = self.pictures(tokens.flatten(1))
+        return drawn.reshape(-1, *self.shape)
 
 
 def build_denoiser(config: DisentangleConfig, channels: int, side: int) -> UNet2DConditionModel:
@@ -13,7 +27,7 @@ def build_denoiser(config: DisentangleConfig, channels: int, side: int) -> UNet2
     up = ["CrossAttnUpBlock2D" if i in config.unet_attention else "UpBlock2D" for i in levels]
     return UNet2DConditionModel(
         sample_size=side,
-        in_channels=channels,
+        in_channels=channels + config.unet_sketch,
         out_channels=channels,
         block_out_channels=config.unet_channels,
         layers_per_block=config.unet_layers,

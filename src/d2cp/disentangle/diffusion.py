@@ -31,6 +31,11 @@ def add_noise(z0: Tensor, noise: Tensor, t: Tensor, alpha_bar: Tensor) -> Tensor
     return bar.sqrt() * z0 + (1 - bar).sqrt() * noise
 
 
+def biased_times(even: Tensor, timesteps: int, bias: float) -> Tensor:
+    """t = ⌊T(1 − u^b)⌋ of u in [0, 1): evenly spread at b = 1, noisier above."""
+    return (timesteps * (1 - even**bias)).long().clamp(max=timesteps - 1)
+
+
 def noise_from_z0(z0: Tensor, z_t: Tensor, bar: Tensor) -> Tensor:
     """ε̂ = (z_t − √ᾱ ẑ_0) / √(1−ᾱ)."""
     bar = _per_image(bar, z_t)

@@ -29,13 +29,6 @@ def generalised_cross_entropy(logits: Tensor, labels: Tensor, q: float) -> Tenso
     return (1 - torch.exp(q * log_p)) / q
 
 
-def squared_correlation(free: Tensor, guided: Tensor) -> Tensor:
-    """Mean over pairs of the squared correlation, within the batch, of [B,F] with [B,G]."""
-    a, b = (x - x.mean(0) for x in (free, guided))
-    covariance = a.T @ b / len(a)
-    return (covariance**2 / (a.var(0, False)[:, None] * b.var(0, False) + 1e-6)).mean()
-
-
 class LazyNet(nn.Module):
     """A small convolutional network. The maximum over places sees a mark wherever it is, two
     channels of coordinates let it see where."""
@@ -89,8 +82,8 @@ class Guide(nn.Module):
 
     @classmethod
     def sized(cls, config: DisentangleConfig, classes: int, images: int) -> Guide:
-        """An untrained guide: at most one scalar fewer than there are classes."""
-        concepts = min(config.guide_concepts, classes - 1)
+        """An untrained guide: one scalar fewer than there are classes, at most half of them all."""
+        concepts = min(config.guide_concepts, classes - 1, config.concepts // 2)
         return cls(classes, concepts, config.guide_folds, config.guide_width, images)
 
     def fold_of(self, rows: NDArray[np.int64]) -> Tensor:
@@ -108,6 +101,10 @@ class Guide(nn.Module):
         any other row's is the mean over the networks."""
         logits = (self.logits(images) - self.centre[:, None]) / self.scale[:, None, None]
         return cross_fitted(logits @ self.basis, self.fold_of(rows).to(images.device))
+
+    def foreseen(self, images: Tensor, rows: NDArray[np.int64]) -> Tensor:
+        """[B]: the class (0 … C−1) that the network that did not see the label expects."""
+        return cross_fitted(self.logits(images), self.fold_of(rows).to(images.device)).argmax(1)
 
 
 def cross_fitted(each: Tensor, fold: Tensor) -> Tensor:

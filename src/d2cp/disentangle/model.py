@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.disentangle.config import DisentangleConfig
-from d2cp.disentangle.denoiser import build_denoiser
+from d2cp.disentangle.denoiser import Sketch, build_denoiser
 from d2cp.disentangle.diffusion import alphas_cumprod, noise_from_z0
 from d2cp.disentangle.encoder import build_encoder
 from d2cp.disentangle.guide import Guide
@@ -41,9 +41,18 @@ class ConceptModel(nn.Module):
             )
             self.norm = nn.BatchNorm1d(free, affine=False) if config.scalar_norm else nn.Identity()
             self.tokens = build_tokens(
-                config.token_map, config.concepts, config.token_hidden, config.token_dim
+                config.token_map,
+                config.concepts,
+                config.token_hidden,
+                config.token_dim,
+                config.token_gain,
             )
             self.denoiser = build_denoiser(config, space.channels, space.side)
+            self.sketch = (
+                Sketch(config.concepts, config.token_dim, config.unet_sketch, space.side)
+                if config.unet_sketch
+                else None
+            )
         self.register_buffer("latent_mean", torch.zeros(()))
         self.register_buffer("latent_std", torch.ones(()))
         bar = alphas_cumprod(config.schedule, config.timesteps, config.beta_start, config.beta_end)
@@ -58,6 +67,11 @@ class ConceptModel(nn.Module):
         """S (Eq. weight_definition): the encoder's scalars, then the guide's [B,G]."""
         return torch.cat([self.norm(self.encoder(images)), guided], dim=1)
 
+    def split(self, scalars: Tensor) -> tuple[Tensor, Tensor]:
+        """[B,K] to the encoder's scalars and the guide's."""
+        free = self.config.concepts - self.guided
+        return scalars[:, :free], scalars[:, free:]
+
     def guided_scalars(self, images: Tensor, rows: NDArray[np.int64]) -> Tensor:
         """The guide's scalars of these rows of the table [B,G]; G = 0 without a guide."""
         if self.guide is None:
@@ -70,7 +84,8 @@ class ConceptModel(nn.Module):
 
     def denoise(self, z_t: Tensor, t: Tensor, tokens: Tensor) -> Tensor:
         """ε_θ(z_t, t, Φ(S))."""
-        out = cast(Tensor, self.denoiser(z_t, t, tokens, return_dict=False)[0])
+        z = z_t if self.sketch is None else torch.cat([z_t, self.sketch(tokens)], dim=1)
+        out = cast(Tensor, self.denoiser(z, t, tokens, return_dict=False)[0])
         return noise_from_z0(out, z_t, self.alpha_bar[t]) if self.config.predict == "z0" else out
 
     def forward(

@@ -53,6 +53,14 @@ class SharedTokens(nn.Module):
         return out
 
 
-def build_tokens(kind: str, concepts: int, hidden: tuple[int, ...], dim: int) -> nn.Module:
+def build_tokens(
+    kind: str, concepts: int, hidden: tuple[int, ...], dim: int, gain: float = 1.0
+) -> nn.Module:
+    """Φ with each layer's initial weights times `gain`."""
     make = ConceptTokens if kind == "per-concept" else SharedTokens
-    return make(concepts, hidden, dim)
+    tokens = make(concepts, hidden, dim)
+    with torch.no_grad():
+        for name, parameter in tokens.named_parameters():
+            if "weight" in name:
+                parameter.mul_(gain)
+    return tokens

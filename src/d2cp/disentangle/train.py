@@ -9,10 +9,17 @@ from torch import Tensor, nn
 
 from d2cp.checkpoint import Checkpointer
 from d2cp.disentangle.autoencoder import train_autoencoder
-from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
+from d2cp.disentangle.batches import (
+    ImageStore,
+    balancing_weights,
+    batch_positions,
+    load_images,
+    weighted_positions,
+)
 from d2cp.disentangle.config import DisentangleConfig
-from d2cp.disentangle.diffusion import add_noise, min_snr_weight, noise_loss
-from d2cp.disentangle.guide import Guide, squared_correlation
+from d2cp.disentangle.correlation import squared_correlation, squared_correlation_within
+from d2cp.disentangle.diffusion import add_noise, biased_times, min_snr_weight, noise_loss
+from d2cp.disentangle.guide import Guide
 from d2cp.disentangle.guide_train import train_guide
 from d2cp.disentangle.loop import MetricsSink, ProgressFactory, Recipe, Watch, fit, make_accelerator
 from d2cp.disentangle.model import ConceptModel
@@ -50,16 +57,20 @@ def train_concepts(
     model = ConceptModel(config, space, guide, seed).to(accelerator.device)
     _set_latent_scale(model, store, rows, seed)
     guided = _all_guided(model, store, rows)
+    weights = _draw_weights(guide, store, rows, y, config.guide_balance)
     latents = _all_latents(model, store, rows) if space.quantises else None
 
     def loss_at(module: nn.Module, step: int) -> Tensor:
-        where = batch_positions(seed, STAGE, step, config.batch, len(rows))
+        if weights is None:
+            where = batch_positions(seed, STAGE, step, config.batch, len(rows))
+        else:
+            where = weighted_positions(seed, STAGE, step, config.batch, weights)
         share = slice(accelerator.process_index, None, accelerator.num_processes)
         draw = torch_generator(seed, STAGE, step)
         shape = (config.batch, space.channels, space.side, space.side)
         noise = torch.randn(shape, generator=draw)[share].to(accelerator.device)
-        t = torch.randint(config.timesteps, (config.batch,), generator=draw)
-        t = t[share].to(accelerator.device)
+        even = torch.rand(config.batch, generator=draw)
+        t = biased_times(even, config.timesteps, config.noise_bias)[share].to(accelerator.device)
         images = load_images(store, rows[where[share]]).to(accelerator.device)
         z0 = model.to_latents(images) if latents is None else latents[where[share]]
         z_t = add_noise(z0, noise, t, model.alpha_bar)
@@ -67,8 +78,11 @@ def train_concepts(
         weight = min_snr_weight(model.alpha_bar[t], config.min_snr) if config.min_snr else None
         loss = noise_loss(predicted, noise, config.loss, weight)
         if model.guided and config.guide_decorrelate:
-            copies = squared_correlation(scalars[:, : -model.guided], scalars[:, -model.guided :])
+            copies = squared_correlation(*model.split(scalars))
             loss = loss + config.guide_decorrelate * copies
+        if config.decorrelate:
+            free, _ = model.split(scalars)
+            loss = loss + config.decorrelate * squared_correlation_within(free)
         return loss
 
     recipe = Recipe(
@@ -108,6 +122,25 @@ def _all_guided(model: ConceptModel, store: ImageStore, rows: NDArray[np.int64])
     return torch.cat(
         [model.guided_scalars(load_images(store, part).to(device), part) for part in some]
     )
+
+
+@torch.no_grad()
+def _draw_weights(
+    guide: Guide | None,
+    store: ImageStore,
+    rows: NDArray[np.int64],
+    y: NDArray[np.int64],
+    most: float,
+) -> NDArray[np.float64] | None:
+    """Weights that make class and guide's answer independent; None: all images alike."""
+    if guide is None or most == 1:
+        return None
+    device = guide.basis.device
+    some = (rows[i : i + SCALE_IMAGES] for i in range(0, len(rows), SCALE_IMAGES))
+    parts = [guide.foreseen(load_images(store, part).to(device), part) for part in some]
+    labels = np.unique(y, return_inverse=True)[1]
+    wrong = torch.cat(parts).cpu().numpy() != labels
+    return balancing_weights(2 * labels + wrong, most)
 
 
 @torch.no_grad()

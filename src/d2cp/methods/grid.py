@@ -127,7 +127,7 @@ def fit_method(
         return Checkpointer(folder / stage, identity=identity)
 
     task = footing.task(method.spec, checkpoints)
-    task.config = replace(task.config, **method.spec.shared(params))
+    task.config = replace(task.config, **method.spec.shared(params))  # type: ignore[arg-type]
     own = {name: value for name, value in params.items() if name in method.spec.params}
     try:
         predictor = method.fit(task, own)
