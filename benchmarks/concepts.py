@@ -57,11 +57,12 @@ def run(data: str, config: Config, seed: int, swap: bool, keep: Path | None) -> 
         save_concepts(found, rows, keep)
     result: dict[str, Any] = {
         "seed": seed,
-        "guide": config.disentangle.guide_concepts,
+        "guide": model.guided,
         "seconds_training": round(trained, 1),
         "seconds_stage": round(time.monotonic() - began, 1),
         "seconds_extract": round(extracted - trained, 1),
         "verdict": mined.verdict.outcome,
+        "reasons": list(mined.verdict.reasons),
         "concepts": [int(k) for k in mined.concepts],
     }
     assert table.a is not None, "this benchmark needs true attributes to score against"

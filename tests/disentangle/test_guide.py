@@ -11,6 +11,7 @@ from d2cp.disentangle.correlation import squared_correlation, squared_correlatio
 from d2cp.disentangle.guide import cross_fitted, generalised_cross_entropy
 from d2cp.disentangle.guide_train import assign_folds, augment, train_guide
 from d2cp.disentangle.loop import Watch
+from d2cp.disentangle.train import draw_weights
 from d2cp.progress import progress
 
 QUIET = Watch(None, functools.partial(progress, quiet=True))
@@ -93,6 +94,18 @@ def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, 
     assert conflict.sum() > 10
     assert ((scalars > 0) == toy.a)[conflict].mean() > 0.9
     np.testing.assert_allclose(scalars.std(), 1.0, atol=0.1)
+
+
+def test_draws_make_class_and_shortcut_independent(tiny, toy):
+    config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
+    guide = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
+    weights = draw_weights(guide, toy.images, toy.rows, toy.y, 1e9)
+    groups = 2 * toy.y + toy.a
+    shares = [weights[groups == g].sum() / weights.sum() for g in range(4)]
+    assert abs(np.corrcoef(toy.y, toy.a)[0, 1]) > 0.7
+    np.testing.assert_allclose(shares, 0.25, atol=0.06)
+    assert draw_weights(guide, toy.images, toy.rows, toy.y, 1.0) is None
+    assert draw_weights(None, toy.images, toy.rows, toy.y, 50.0) is None
 
 
 def test_the_guide_tells_left_from_right(tiny):

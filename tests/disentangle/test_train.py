@@ -16,6 +16,7 @@ import torch
 from d2cp.checkpoint import Checkpointer
 from d2cp.disentangle import loop
 from d2cp.disentangle.artifact import load_concepts, load_model, save_concepts, save_model
+from d2cp.disentangle.correlation import squared_correlation_within
 from d2cp.disentangle.extract import extract
 from d2cp.disentangle.model import ConceptModel
 from d2cp.disentangle.space import PixelSpace
@@ -138,6 +139,17 @@ def test_same_seed_same_bits_other_seed_other_bits(tiny, toy):
     ]
     assert all(torch.equal(v, runs[1][k]) for k, v in runs[0].items())
     assert not all(torch.equal(v, runs[2][k]) for k, v in runs[0].items())
+
+
+def test_decorrelated_scalars_are_not_copies_of_one(tiny, toy):
+    base = dataclasses.replace(tiny, steps=60, batch=32, lr=5e-3, guide_concepts=0)
+    shared = []
+    for weight in (0.0, 1.0):
+        config = dataclasses.replace(base, decorrelate=weight)
+        model = train_concepts(toy.images, toy.rows, toy.y, config, 0, progress=quiet)
+        scalars = torch.from_numpy(extract(model, toy.images, toy.rows).scalars)
+        shared.append(float(squared_correlation_within(scalars)))
+    assert shared[1] < 0.1 < shared[0], shared
 
 
 def test_without_a_guide_the_labels_change_nothing(tiny, toy):

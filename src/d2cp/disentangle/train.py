@@ -57,7 +57,7 @@ def train_concepts(
     model = ConceptModel(config, space, guide, seed).to(accelerator.device)
     _set_latent_scale(model, store, rows, seed)
     guided = _all_guided(model, store, rows)
-    weights = _draw_weights(guide, store, rows, y, config.guide_balance)
+    weights = draw_weights(guide, store, rows, y, config.guide_balance)
     latents = _all_latents(model, store, rows) if space.quantises else None
 
     def loss_at(module: nn.Module, step: int) -> Tensor:
@@ -125,7 +125,7 @@ def _all_guided(model: ConceptModel, store: ImageStore, rows: NDArray[np.int64])
 
 
 @torch.no_grad()
-def _draw_weights(
+def draw_weights(
     guide: Guide | None,
     store: ImageStore,
     rows: NDArray[np.int64],
