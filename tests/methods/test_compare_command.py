@@ -92,6 +92,17 @@ def test_search_takes_what_validation_likes_best(tmp_path):
     assert max(t["score"] for t in trials if t["params"] == cell["params"]) == best["score"]
 
 
+def test_force_goes_on_with_other_settings(tmp_path):
+    out, names = tmp_path / "run", ["--methods", "erm", "--seeds", "1"]
+    command(compare, *arguments(out, *names))
+    other = [*names, "--selection", "val_true_groups"]
+    with pytest.raises(RunError, match="another config"):
+        command(compare, *arguments(out, *other))
+    command(compare, *arguments(out, *other, "--force"))
+    whole = json.loads((out / "compare.json").read_text())
+    assert {r["selection"] for r in whole["results"]} == {"val_true_groups"}
+
+
 def test_search_draws_a_learning_rate_for_a_method_without_parameters(tmp_path):
     out = tmp_path / "run"
     names = ["--methods", "erm", "--seeds", "1", "--selection", "val_true_groups"]

@@ -54,6 +54,7 @@ def run_comparison(
         format=format,
         cache_dir=cache_dir,
         threads=max(1, cores // jobs),
+        force=force,
         quiet=quiet,
     )
     run = Run(grid.out)

@@ -43,6 +43,7 @@ class Grid:
     format: str | None = None
     cache_dir: Path | None = None
     threads: int = 0
+    force: bool = False
     quiet: bool = False
 
     def settings(self, seed: int) -> Config:

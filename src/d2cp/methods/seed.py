@@ -37,7 +37,9 @@ def open_seed(grid: Grid, seed: int, names: Sequence[str]) -> Iterator[tuple[Foo
     config = grid.settings(seed)
     table = load_table(grid.data, format=grid.format)
     out = grid.out / "seeds" / str(seed)
-    with open_run(table, out, config, cache_dir=grid.cache_dir, quiet=grid.quiet) as context:
+    with open_run(
+        table, out, config, cache_dir=grid.cache_dir, force=grid.force, quiet=grid.quiet
+    ) as context:
         asked = config.debias.selection == "val_pseudo_groups" or any(
             "pseudo" in methods()[name].spec.needs for name in names
         )
