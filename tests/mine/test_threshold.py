@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from d2cp.mine import threshold
@@ -86,6 +86,7 @@ def test_one_normal_group_is_not_two():
 
 @settings(deadline=None)
 @given(numbers, st.floats(-5, 5), st.floats(0.1, 10))
+@example([-1.0, -2.0, -2.0, -2.0, -3.0], 0.0, 1.1486177929603647)
 def test_mixture_moves_with_its_scores(values, shift, scale):
     score = np.array(values)
     moved = fit_two_gaussians(score * scale + shift)

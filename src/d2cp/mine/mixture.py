@@ -68,12 +68,14 @@ def fit_two_gaussians(score: Floats, iterations: int = 200) -> TwoGaussians:
 
 
 def _two_means(x: Floats) -> float:
-    """The best two-means cut is Otsu's; sorted prefix sums give it exactly."""
+    """The best two-means cut is Otsu's; sorted prefix sums give it exactly. Of cuts that rounding
+    alone tells apart, as in symmetric scores, the lowest."""
     ordered = np.sort(x)
     left = np.arange(1, len(x))
     sums = np.cumsum(ordered)[:-1]
     gap = sums / left - (ordered.sum() - sums) / (len(x) - left)
-    best = int(np.argmax(left * (len(x) - left) * gap**2))
+    between = left * (len(x) - left) * gap**2
+    best = int(np.argmax(between >= (1 - 1e-9) * between.max()))
     return float(0.5 * (ordered[best] + ordered[best + 1]))
 
 
