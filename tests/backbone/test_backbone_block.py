@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from d2cp.backbone import Backbone, backbone_from_config
+from d2cp.backbone.block import FEW_KEYS, attention
 
 L, G, B = 5, 2, 3
 
@@ -91,3 +92,20 @@ def test_batch_that_branches_do_not_divide(backbone: Backbone, tokens: Tensor) -
     block = backbone.blocks[0]
     with pytest.raises(ValueError, match="3 rows does not divide into 2"):
         block(tokens, block.prefix(make_prompts(backbone, G)[0]))
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 9), (7, FEW_KEYS), (7, FEW_KEYS + 1)])
+def test_attention_is_softmax_of_scaled_products(queries: int, keys: int) -> None:
+    generator = torch.Generator().manual_seed(5)
+    q = torch.randn(2, 3, queries, 4, generator=generator)
+    k, v = torch.randn(2, 2, 3, keys, 4, generator=generator)
+    expected = torch.empty_like(q)
+    for row in range(2):
+        for head in range(3):
+            for i in range(queries):
+                scores = [float(q[row, head, i] @ k[row, head, j]) / 2 for j in range(keys)]
+                weights = torch.tensor(scores).softmax(0)
+                expected[row, head, i] = sum(
+                    w * x for w, x in zip(weights, v[row, head], strict=True)
+                )
+    torch.testing.assert_close(attention(q, k, v), expected, atol=1e-6, rtol=1e-5)

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 Prefix = tuple[Tensor, Tensor]
 """Keys and values of L prompts: [heads, L, d] for all rows, or [G, heads, L, d] for G branches."""
 
+FEW_KEYS = 32
+
 
 @dataclass(frozen=True, kw_only=True)
 class BlockParts:
@@ -84,7 +86,7 @@ class Block(nn.Module):
         if prefix is not None:
             k = torch.cat([_for_rows(prefix[0], len(k)), k], dim=2)
             v = torch.cat([_for_rows(prefix[1], len(v)), v], dim=2)
-        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        return attention(q, k, v).transpose(1, 2).flatten(2)
 
     def residual(self, x: Tensor, attended: Tensor) -> Tensor:
         """Output projection and MLP, each added to its input."""
@@ -101,6 +103,14 @@ class Block(nn.Module):
         fused = F.linear(normed, self.qkv.weight[rows], bias)
         split = fused.view(*fused.shape[:-1], last - first, self.heads, inner // self.heads)
         return tuple(part.transpose(-3, -2) for part in split.unbind(-3))
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """softmax(q kᵀ / √d) v. Few keys on a CPU are quicker written out than in the fused kernel."""
+    if q.device.type == "cpu" and q.shape[2] > 1 and k.shape[2] <= FEW_KEYS:
+        weights = torch.softmax((q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2), dim=-1)
+        return weights @ v
+    return F.scaled_dot_product_attention(q, k, v)
 
 
 def fuse(query: nn.Linear, key: nn.Linear, value: nn.Linear) -> nn.Linear:
