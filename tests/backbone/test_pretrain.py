@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,16 @@ from d2cp.backbone import load_backbone
 from d2cp.backbone.pretrain import glyphs
 from d2cp.backbone.pretrain.distort import distort, paint, random_colours
 from d2cp.backbone.pretrain.glyphs import GlyphBank, build_bank, is_letter
+from d2cp.backbone.pretrain.model import LEVELS, colour_class, colour_entropy
 from d2cp.backbone.pretrain.strokes import UNITS_PER_PIXEL, distance_to, thin
-from d2cp.backbone.pretrain.train import Sampler, Settings, learning_rate, pretrain
+from d2cp.backbone.pretrain.train import (
+    COLOUR,
+    SHAPE,
+    Sampler,
+    learning_rate,
+    pretrain_colour,
+    pretrain_shape,
+)
 from d2cp.rng import torch_generator
 
 
@@ -107,24 +116,51 @@ def test_paint_puts_ink_where_the_pen_was() -> None:
 
 
 def test_learning_rate_rises_then_falls_to_zero() -> None:
-    settings = Settings(steps=1000, warm_up=100)
+    settings = replace(SHAPE, steps=1000, warm_up=100)
     rates = [learning_rate(step, settings) for step in range(1000)]
     assert int(np.argmax(rates)) in (99, 100)
     assert max(rates) == pytest.approx(settings.lr)
     assert rates[-1] < 1e-5 * 2
 
 
+def colour_losses(folder: Path, phase: str) -> list[float]:
+    lines = (folder / f"training-log-{phase}.csv").read_text().splitlines()
+    column = lines[0].split(",").index("colour_loss")
+    return [float(line.split(",")[column]) for line in lines[1:]]
+
+
 def test_training_learns_colour_and_repeats(bank: GlyphBank, tmp_path: Path) -> None:
-    settings = Settings(steps=20, batch=32, warm_up=5, ramp=0.0, log_every=5, average=0.5)
+    short = {"batch": 32, "warm_up": 5, "ramp": 0.0, "log_every": 5, "average": 0.5}
+    shape, colour = (
+        replace(SHAPE, steps=20, **short),
+        replace(COLOUR, steps=30, heads_only=10, **short),
+    )
     for name in ("a", "b"):
-        pretrain(tmp_path / name, settings, bank)
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b")]
-    assert weights[0] == weights[1]
-    lines = (tmp_path / "a" / "training-log.csv").read_text().splitlines()
-    column = lines[0].split(",").index("colour_mse")
-    colour = [float(line.split(",")[column]) for line in lines[1:]]
-    assert len(colour) == 4
-    assert colour[-1] < 0.6 * colour[0]
+        pretrain_shape(tmp_path / name / "shape", bank, shape)
+        pretrain_colour(tmp_path / name / "shape", tmp_path / name, bank, colour)
+    for part in ("shape/model.safetensors", "model.safetensors"):
+        weights = [(tmp_path / name / part).read_bytes() for name in ("a", "b")]
+        assert weights[0] == weights[1]
+    first = colour_losses(tmp_path / "a" / "shape", "shape")
+    assert len(first) == 4
+    assert first[-1] < 0.6 * first[0]
+    second = colour_losses(tmp_path / "a", "colour")
+    assert len(second) == 6
+
+    assert second[-1] < 0.8 * second[0], second
     backbone = load_backbone(tmp_path / "a")
     assert (backbone.width, backbone.depth, backbone.image_size) == (128, 6, 28)
     assert backbone.mean == (0.5, 0.5, 0.5)
+
+
+def test_colour_classes_are_cells_of_rgb() -> None:
+    rgb = torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.3], [0.8, 0.3, 0.6]])
+    assert colour_class(rgb).tolist() == [0, LEVELS**3 - 1, 1, 3 * 16 + 1 * 4 + 2]
+
+
+def test_colour_entropy_reads_ink_then_ground() -> None:
+    ink, ground = torch.tensor([[1.0, 1.0, 1.0]]), torch.tensor([[0.0, 0.0, 0.0]])
+    colours = torch.zeros(1, 2 * LEVELS**3)
+    colours[0, LEVELS**3 - 1] = colours[0, LEVELS**3] = 20.0
+    assert float(colour_entropy(colours, ink, ground)) < 1e-4
+    assert float(colour_entropy(colours, ground, ink)) > 30

@@ -28,6 +28,8 @@ class Probes:
     digit: float  # ten digits, white on black
     red_green: float  # colour of red or green digits
     ten_colours: float  # colour of digits in ten colours
+    colour_apart: float  # distance of the mean features of red and of green digits
+    shape_apart: float  # the same of the digits 0-4 and 5-9
     train: int
     test: int
 
@@ -53,6 +55,11 @@ def linear_probe(
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     model.fit(train, train_labels)
     return float((model.predict(test) == test_labels).mean())
+
+
+def apart(features: NDArray[np.float32], halves: NDArray[np.bool_]) -> float:
+    """Distance between the mean features of two halves: how prominent what tells them apart is."""
+    return float(np.linalg.norm(features[halves].mean(0) - features[~halves].mean(0)))
 
 
 def paint(grey: Images, colours: NDArray[np.uint8]) -> Images:
@@ -92,10 +99,14 @@ def probe_mnist(backbone: Backbone, mnist: Mnist, train: int, seed: int = 0) -> 
             colours.append(colour)
             painted.append(cls_features(backbone, paint(grey, source.palette[colour])))
         accuracies.append(linear_probe(painted[0], colours[0], painted[1], colours[1]))
+        if count == 2:
+            distances = apart(painted[0], colours[0] == 1), apart(painted[0], digits[1] > 4)
     return Probes(
         digit=accuracies[0],
         red_green=accuracies[1],
         ten_colours=accuracies[2],
+        colour_apart=distances[0],
+        shape_apart=distances[1],
         train=len(rows),
         test=len(held[0]),
     )

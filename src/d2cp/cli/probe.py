@@ -35,6 +35,8 @@ def lines(figures: dict[str, Any]) -> list[str]:
         "ten digits": f"{figures['digit']:.2%}",
         "red or green": f"{figures['red_green']:.2%}",
         "ten colours": f"{figures['ten_colours']:.2%}",
+        "apart": f"{figures['colour_apart']:.1f} red and green, "
+        f"{figures['shape_apart']:.1f} 0-4 and 5-9 (mean features)",
         "images": f"{figures['train']:,} to train the probe, {figures['test']:,} of the test split",
         "parameters": f"{figures['parameters']:,} ({figures['megabytes']:.1f} MB as float32)",
         "seconds": f"{figures['seconds']:.0f}",

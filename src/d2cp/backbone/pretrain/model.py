@@ -19,18 +19,20 @@ CONFIG = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-COLOUR_WEIGHT = 2.0
+LEVELS = 4
+"""Steps of brightness of a channel when a colour is a class."""
 
 
 class Pretraining(nn.Module):
-    """ViT with a head for the glyph class and one for ink and ground RGB."""
+    """ViT with a head for the glyph class and one for the colours of ink and ground: their six RGB
+    values, or two colour classes."""
 
-    def __init__(self, classes: int) -> None:
+    def __init__(self, classes: int, colours: int = 6) -> None:
         super().__init__()
         self.vit = ViTModel(ViTConfig(**CONFIG), add_pooling_layer=False)
         width = int(CONFIG["hidden_size"])
         self.glyph = nn.Linear(width, classes)
-        self.colour = nn.Linear(width, 6)
+        self.colour = nn.Linear(width, colours)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Glyph logits and colours of RGB images in [0, 1]."""
@@ -55,9 +57,19 @@ def initialise(model: nn.Module, generator: torch.Generator) -> None:
             nn.init.trunc_normal_(parameter, std=0.2 if token else 0.02, generator=generator)
 
 
-def losses(
-    logits: Tensor, colours: Tensor, label: Tensor, ink: Tensor, ground: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of the glyph class, mean squared error of the colours."""
-    target = torch.cat([ink, ground], dim=1)
-    return F.cross_entropy(logits, label), F.mse_loss(colours, target)
+def colour_error(colours: Tensor, ink: Tensor, ground: Tensor) -> Tensor:
+    """Mean squared error of the six RGB values."""
+    return F.mse_loss(colours, torch.cat([ink, ground], dim=1))
+
+
+def colour_class(rgb: Tensor) -> Tensor:
+    """Which of LEVELS³ cells a colour [B, 3] in [0, 1] falls into."""
+    level = (rgb * LEVELS).long().clamp(max=LEVELS - 1)
+    return (level[:, 0] * LEVELS + level[:, 1]) * LEVELS + level[:, 2]
+
+
+def colour_entropy(colours: Tensor, ink: Tensor, ground: Tensor) -> Tensor:
+    """Cross-entropy of the ink's class plus that of the ground's."""
+    of_ink, of_ground = colours.chunk(2, dim=1)
+    shown = F.cross_entropy(of_ink, colour_class(ink))
+    return shown + F.cross_entropy(of_ground, colour_class(ground))

@@ -1,4 +1,8 @@
-"""Train the embedded ViT on distorted glyphs; every draw is a function of (seed, step)."""
+"""Train the embedded ViT on distorted glyphs; every draw is a function of (seed, step).
+
+Two phases. `shape`: the glyph's class, and the RGB of ink and ground, from fresh weights. `colour`:
+the colours are classes too, which makes them as prominent in the features as shape is.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,14 @@ import csv
 import math
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers import ViTModel
 
 from d2cp.backbone.pretrain.distort import (
     IMAGE,
@@ -21,28 +27,52 @@ from d2cp.backbone.pretrain.distort import (
     paint,
     random_colours,
 )
-from d2cp.backbone.pretrain.glyphs import GlyphBank, build_bank
-from d2cp.backbone.pretrain.model import COLOUR_WEIGHT, Pretraining, initialise, losses
+from d2cp.backbone.pretrain.glyphs import GlyphBank
+from d2cp.backbone.pretrain.model import (
+    LEVELS,
+    Pretraining,
+    colour_entropy,
+    colour_error,
+    initialise,
+)
 from d2cp.files import write_bytes, write_json
 from d2cp.rng import torch_generator
 
 STAGE = "backbone/pretrain"
 
 
+ColourLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    steps: int = 5500
+    """One phase."""
+
+    name: str
+    steps: int
+    lr: float
+    warm_up: int
+    colour_weight: float
+    ramp: float = 0.0
+    """Share of the steps over which distortion and colours grow to their full strength."""
+    average: float
+    """Decay of the exponential moving average of the weights, which is what is saved."""
+    heads_only: int = 0
+    """Steps before the first, in which fresh heads learn to read the weights of the last phase."""
+    heads_lr: float = 1e-2
     seed: int = 0
     batch: int = 128
-    lr: float = 1e-3
-    warm_up: int = 150
-    ramp: float = 0.25
-    """Share of the steps over which the distortion grows to its full strength."""
     weight_decay: float = 0.05
-    average: float = 0.998
-    """Decay of the exponential moving average of the weights, which is what is saved."""
     log_every: int = 50
     save_every: int = 500
+
+
+SHAPE = Settings(
+    name="shape", steps=5500, lr=1e-3, warm_up=150, colour_weight=2.0, ramp=0.25, average=0.998
+)
+COLOUR = Settings(
+    name="colour", steps=1200, lr=6e-4, warm_up=50, colour_weight=8.0, average=0.99, heads_only=100
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,70 +127,104 @@ def make_optimiser(model: nn.Module, settings: Settings) -> torch.optim.AdamW:
 
 
 def train_step(
-    model: Pretraining, optimiser: torch.optim.Optimizer, batch: Batch, lr: float
+    model: Pretraining,
+    optimiser: torch.optim.Optimizer,
+    batch: Batch,
+    lr: float,
+    colour_loss: ColourLoss,
+    colour_weight: float,
 ) -> dict[str, float]:
     for group in optimiser.param_groups:
         group["lr"] = lr
     logits, colours = model(batch.images)
-    shape, colour = losses(logits, colours, batch.label, batch.ink, batch.ground)
+    shape = nn.functional.cross_entropy(logits, batch.label)
+    colour = colour_loss(colours, batch.ink, batch.ground)
     optimiser.zero_grad(set_to_none=True)
-    (shape + COLOUR_WEIGHT * colour).backward()  # type: ignore[no-untyped-call]
+    (shape + colour_weight * colour).backward()  # type: ignore[no-untyped-call]
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimiser.step()
     accuracy = (logits.argmax(1) == batch.label).float().mean()
     return {
         "glyph_loss": shape.item(),
         "glyph_accuracy": accuracy.item(),
-        "colour_mse": colour.item(),
+        "colour_loss": colour.item(),
     }
 
 
-def pretrain(out: Path, settings: Settings, bank: GlyphBank | None = None) -> None:
-    """Write config.json, model.safetensors, preprocessor_config.json and training-log.csv."""
-    out.mkdir(parents=True, exist_ok=True)
-    bank = bank or build_bank()
-    sampler = Sampler(bank)
+def pretrain_shape(out: Path, bank: GlyphBank, settings: Settings = SHAPE) -> None:
+    """Phase one, from fresh weights; its colour loss is the squared error of RGB."""
     model = Pretraining(len(bank.classes))
     initialise(model, torch_generator(settings.seed, f"{STAGE}/init"))
-    optimiser = make_optimiser(model, settings)
+    run_phase(model, out, bank, settings, colour_error, STAGE)
+
+
+def pretrain_colour(start: Path, out: Path, bank: GlyphBank, settings: Settings = COLOUR) -> None:
+    """Phase two, from the weights in `start`; its colour loss is the cross-entropy of classes."""
+    model = Pretraining(len(bank.classes), 2 * LEVELS**3)
+    initialise(model, torch_generator(settings.seed, f"{STAGE}/colour/init"))
+    model.vit = ViTModel.from_pretrained(start, add_pooling_layer=False)
+    run_phase(model, out, bank, settings, colour_entropy, f"{STAGE}/colour")
+
+
+def run_phase(
+    model: Pretraining,
+    out: Path,
+    bank: GlyphBank,
+    settings: Settings,
+    colour_loss: ColourLoss,
+    stage: str,
+) -> None:
+    """Write config.json, model.safetensors, preprocessor_config.json and the phase's log."""
+    out.mkdir(parents=True, exist_ok=True)
+    sampler, optimiser = Sampler(bank), make_optimiser(model, settings)
     average = {name: value.clone() for name, value in model.vit.state_dict().items()}
-    ramp = int(settings.ramp * settings.steps)
-    print(f"{len(bank.label)} glyphs, {len(bank.classes)} classes", flush=True)
-    began = time.monotonic()
-    with (out / "training-log.csv").open("w", newline="") as stream:
-        log: csv.DictWriter[str] | None = None
-        recent: list[dict[str, float]] = []
-        for step in range(settings.steps):
-            strength = curriculum(step, ramp)
-            generator = torch_generator(settings.seed, STAGE, step)
-            coloured = colour_curriculum(step, ramp)
-            batch = sampler.batch(settings.batch, strength, coloured, generator)
-            lr = learning_rate(step, settings)
-            recent.append(train_step(model, optimiser, batch, lr))
-            decay = min(settings.average, (step + 1) / (step + 10))
-            for name, value in model.vit.state_dict().items():
-                average[name].lerp_(value, 1 - decay)
-            last = step + 1 == settings.steps
-            if (step + 1) % settings.log_every == 0 or last:
-                figures = {k: sum(r[k] for r in recent) / len(recent) for k in recent[0]}
-                recent.clear()
-                row = {
-                    "step": step + 1,
-                    "strength": strength,
-                    "coloured": coloured,
-                    "lr": lr,
-                    **figures,
-                }
-                row["seconds"] = time.monotonic() - began
-                row = {k: v if isinstance(v, int) else round(v, 6) for k, v in row.items()}
-                if log is None:
-                    log = csv.DictWriter(stream, list(row))
-                    log.writeheader()
-                log.writerow(row)
-                stream.flush()
-                print(row, flush=True)
-            if (step + 1) % settings.save_every == 0 or last:
-                save(model, average, out)
+    print(f"{settings.name}: {len(bank.label)} glyphs, {len(bank.classes)} classes", flush=True)
+    log = Log(out / f"training-log-{settings.name}.csv")
+    for step in range(-settings.heads_only, settings.steps):
+        model.vit.requires_grad_(step >= 0)
+        ramp = int(settings.ramp * settings.steps)
+        strength = curriculum(step, ramp) if ramp else 1.0
+        coloured = colour_curriculum(step, ramp)
+        generator = torch_generator(settings.seed, stage, step + settings.heads_only)
+        batch = sampler.batch(settings.batch, strength, coloured, generator)
+        lr = learning_rate(step, settings) if step >= 0 else settings.heads_lr
+        figures = train_step(model, optimiser, batch, lr, colour_loss, settings.colour_weight)
+        if step < 0:
+            continue
+        log.add(figures)
+        decay = min(settings.average, (step + 1) / (step + 10))
+        for name, value in model.vit.state_dict().items():
+            average[name].lerp_(value, 1 - decay)
+        last = step + 1 == settings.steps
+        if (step + 1) % settings.log_every == 0 or last:
+            log.write({"step": step + 1, "strength": strength, "coloured": coloured, "lr": lr})
+        if (step + 1) % settings.save_every == 0 or last:
+            save(model, average, out)
+
+
+class Log:
+    """A CSV of figures averaged since the last line; each line is on disk when it is printed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._recent, self._began = path, list[dict[str, float]](), time.monotonic()
+        path.unlink(missing_ok=True)
+
+    def add(self, figures: dict[str, float]) -> None:
+        self._recent.append(figures)
+
+    def write(self, facts: dict[str, float]) -> None:
+        recent = self._recent
+        means = {key: sum(each[key] for each in recent) / len(recent) for key in recent[0]}
+        recent.clear()
+        row = {**facts, **means, "seconds": time.monotonic() - self._began}
+        row = {key: v if isinstance(v, int) else round(v, 6) for key, v in row.items()}
+        new = not self._path.exists()
+        with self._path.open("a", newline="") as stream:
+            writer = csv.DictWriter(stream, list(row))
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+        print(row, flush=True)
 
 
 def save(model: Pretraining, average: dict[str, Tensor], out: Path) -> None:
