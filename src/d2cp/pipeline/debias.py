@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from d2cp.backbone import load_backbone
 from d2cp.debias.artifact import Artifact, load_artifact, save_artifact
+from d2cp.debias.config import DebiasConfig
 from d2cp.debias.labels import Labels, pseudo_labels
 from d2cp.debias.train import train_d2cp, train_erm
 from d2cp.pipeline.context import Context
@@ -55,18 +56,24 @@ def _without_test(context: Context, y: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(known, y, 0)
 
 
+def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
+    """The control is plain training: the mined groups do not choose its state either."""
+    if which == "erm" and config.selection == "val_pseudo_groups":
+        return dataclasses.replace(config, selection="val_worst_class")
+    return config
+
+
 def train(context: Context, which: Which, labels: Labels, *, after: tuple[str, ...]) -> Artifact:
-    config = context.config
-    settings = [dataclasses.asdict(config.debias), config.backbone]
-    inputs = context.inputs(which, settings, *after)
+    config, settings = context.config, settings_of(which, context.config.debias)
+    inputs = context.inputs(which, [dataclasses.asdict(settings), config.backbone], *after)
     run_training = train_erm if which == "erm" else train_d2cp
 
     def make(folder: Path) -> None:
         trained = run_training(
             load_backbone(config.backbone),
-            context.images(config.debias.resize),
+            context.images(settings.resize),
             labels,
-            config.debias,
+            settings,
             seed=config.seed,
             stage=which,
             checkpointer=context.checkpointer(which, inputs),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.debias.artifact import Artifact
+from d2cp.debias.config import SelectionRule
 from d2cp.debias.predict import predict_logits
 from d2cp.debias.reading import evaluation_images
 from d2cp.evaluate.gradcam import changed_rows, write_gradcam
@@ -38,7 +39,8 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
             for stage, artifact in models.items()
         }
         answers = {name: p.argmax(1) for name, p in shares.items()}
-        write_json(folder / "results.json", _results(context, found, rows, answers))
+        rules = {METHOD[k]: model.trained.config.selection for k, model in models.items()}
+        write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
         if len(models) == 2:
             _draw_changes(context, backbone, found, models, rows, answers, folder / "gradcam")
@@ -63,7 +65,11 @@ def _probabilities(
 
 
 def _results(
-    context: Context, found: Discovery, rows: Ints, answers: dict[str, Ints]
+    context: Context,
+    found: Discovery,
+    rows: Ints,
+    answers: dict[str, Ints],
+    rules: dict[str, SelectionRule],
 ) -> list[dict[str, Any]]:
     """Every method on every test split, by true groups where known, else by mined ones."""
     table, config = context.table, context.config
@@ -87,7 +93,7 @@ def _results(
                 method=method,
                 seed=config.seed,
                 split=split,
-                selection=config.debias.selection,
+                selection=rules[method],
                 grouping=grouping,
                 resamples=config.evaluate.bootstrap,
                 confidence=config.evaluate.confidence,
