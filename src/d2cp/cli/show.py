@@ -66,7 +66,8 @@ def _show_discovery(console: Console, found: dict[str, Any]) -> None:
 
 
 def show_results(console: Console, results: list[dict[str, Any]]) -> None:
-    """One row a result; what all rows share (seed, selection rule) is said once, in the title."""
+    """One row a result; a seed or selection rule that all rows share is said in the title, rules
+    that go with the method below the table: a column of them does not fit a terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -75,7 +76,10 @@ def show_results(console: Console, results: list[dict[str, Any]]) -> None:
     table = Table(
         title=Text(f"Accuracy in %, with 95% intervals{'; ' if said else ''}{said}"), box=None
     )
-    own = [k for k in ("method", "split", "seed", "selection") if k not in shared]
+    rules = {str(r["method"]): str(r["selection"]) for r in results}
+    by_method = all(rules[str(r["method"])] == r["selection"] for r in results)
+    hidden = [*shared, *(["selection"] if by_method else [])]
+    own = [k for k in ("method", "split", "seed", "selection") if k not in hidden]
     for name in own:
         table.add_column(name, no_wrap=True)
     for name in ("worst group", "mean", "train-weighted"):
@@ -88,6 +92,9 @@ def show_results(console: Console, results: list[dict[str, Any]]) -> None:
         )
         table.add_row(*(Text(str(r[k])) for k in own), *figures)
     console.print(table)
+    if by_method and "selection" not in shared:
+        listed = ", ".join(f"{method} {rule}" for method, rule in rules.items())
+        console.print(f"selection: {listed}", markup=False)
 
 
 def _with_interval(value: float, interval: list[float] | None) -> str:
