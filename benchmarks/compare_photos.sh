@@ -3,7 +3,7 @@
 # `features` (default): 98 px, the methods that can use frozen features, settings searched on
 # validation.
 # `prompts`: 70 px, ERM, Group DRO, D2CP and the methods that need pixels; learning rate 0.01, since
-# at the preset's 0.1 ERM's training loss does not fall. About 90 minutes on one core.
+# at the preset's 0.1 ERM's training loss does not fall. About two hours on one core.
 # Usage: benchmarks/compare_photos.sh PHOTOS BACKBONE OUT [features|prompts [OPTIONS]]; OPTIONS go to
 # `d2cp compare`. Killed, the same command goes on.
 set -euo pipefail

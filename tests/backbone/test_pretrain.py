@@ -146,7 +146,6 @@ def test_training_learns_colour_and_repeats(bank: GlyphBank, tmp_path: Path) -> 
     assert first[-1] < 0.6 * first[0]
     second = colour_losses(tmp_path / "a", "colour")
     assert len(second) == 6
-
     assert second[-1] < 0.8 * second[0], second
     backbone = load_backbone(tmp_path / "a")
     assert (backbone.width, backbone.depth, backbone.image_size) == (128, 6, 28)

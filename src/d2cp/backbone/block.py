@@ -16,6 +16,7 @@ Prefix = tuple[Tensor, Tensor]
 """Keys and values of L prompts: [heads, L, d] for all rows, or [G, heads, L, d] for G branches."""
 
 FEW_KEYS = 32
+"""Up to this many, attention on a CPU is quicker written out than in the fused kernel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +107,7 @@ class Block(nn.Module):
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """softmax(q kᵀ / √d) v. Few keys on a CPU are quicker written out than in the fused kernel."""
+    """softmax(q kᵀ / √d) v."""
     if q.device.type == "cpu" and q.shape[2] > 1 and k.shape[2] <= FEW_KEYS:
         weights = torch.softmax((q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2), dim=-1)
         return weights @ v

@@ -1,7 +1,7 @@
 """Train the embedded ViT on distorted glyphs; every draw is a function of (seed, step).
 
 Two phases. `shape`: the glyph's class, and the RGB of ink and ground, from fresh weights. `colour`:
-the colours are classes too, which makes them as prominent in the features as shape is.
+the colours are classes too, which makes them more prominent in the features than shape.
 """
 
 from __future__ import annotations
