@@ -17,6 +17,10 @@ from d2cp.progress import progress
 QUIET = Watch(None, functools.partial(progress, quiet=True))
 
 
+def guide_of(images, rows, y, config):
+    return train_guide(images, rows, y, config, 0, Accelerator(), QUIET)[0]
+
+
 def test_generalised_cross_entropy_literally_and_its_limits():
     logits, labels = torch.randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2])
     p = logits.softmax(1)
@@ -75,10 +79,10 @@ def test_augmentation_is_fixed_by_its_generator_and_keeps_the_range(tiny):
 
 def test_an_image_s_own_label_does_not_reach_the_network_that_scores_it(tiny, toy):
     config = dataclasses.replace(tiny, guide_steps=5)
-    before = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
+    before = guide_of(toy.images, toy.rows, toy.y, config)
     flipped = toy.y.copy()
     flipped[0] = 1 - flipped[0]
-    after = train_guide(toy.images, toy.rows, flipped, config, 0, Accelerator(), QUIET)
+    after = guide_of(toy.images, toy.rows, flipped, config)
     images = load_images(toy.images, toy.rows[:4])
     own = int(before.folds[0])
     assert torch.equal(before.nets[own](images), after.nets[own](images))
@@ -87,7 +91,7 @@ def test_an_image_s_own_label_does_not_reach_the_network_that_scores_it(tiny, to
 
 def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, toy):
     config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
-    guide = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
+    guide = guide_of(toy.images, toy.rows, toy.y, config)
     with torch.no_grad():
         scalars = guide.scalars(load_images(toy.images, toy.rows), toy.rows)[:, 0].numpy()
     conflict = toy.y != toy.a
@@ -98,14 +102,33 @@ def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, 
 
 def test_draws_make_class_and_shortcut_independent(tiny, toy):
     config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
-    guide = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
-    weights = draw_weights(guide, toy.images, toy.rows, toy.y, 1e9)
+    guide, logits = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
+    foreseen = cross_fitted(logits, guide.folds).argmax(1).numpy()
+    weights = draw_weights(foreseen, toy.y, 1e9)
     groups = 2 * toy.y + toy.a
     shares = [weights[groups == g].sum() / weights.sum() for g in range(4)]
     assert abs(np.corrcoef(toy.y, toy.a)[0, 1]) > 0.7
     np.testing.assert_allclose(shares, 0.25, atol=0.06)
-    assert draw_weights(guide, toy.images, toy.rows, toy.y, 1.0) is None
-    assert draw_weights(None, toy.images, toy.rows, toy.y, 50.0) is None
+    assert draw_weights(foreseen, toy.y, 1.0) is None
+
+
+def test_scalars_of_training_rows_come_from_their_fold_and_others_from_all(tiny, toy):
+    config = dataclasses.replace(tiny, guide_steps=5)
+    rows = 3 * toy.rows + 7
+    by_row = dict(zip(rows.tolist(), toy.images, strict=True))
+
+    class Store:
+        def __getitem__(self, wanted):
+            return np.stack([by_row[row] for row in wanted.tolist()])
+
+    guide, logits = train_guide(Store(), rows, toy.y, config, 0, Accelerator(), QUIET)
+    known = dict(zip(rows.tolist(), guide.folds.tolist(), strict=True))
+    asked = np.array([rows[5], 0, rows[0], rows[-1] + 1, rows[-1]])
+    assert guide.fold_of(asked).tolist() == [known.get(row, -1) for row in asked.tolist()]
+    assert guide.fold_of(asked[:0]).tolist() == []
+    with torch.no_grad():
+        one_by_one = guide.scalars(load_images(Store(), rows), rows)
+    torch.testing.assert_close(guide.scalars_from(logits, guide.folds), one_by_one)
 
 
 def test_the_guide_tells_left_from_right(tiny):
@@ -118,7 +141,7 @@ def test_the_guide_tells_left_from_right(tiny):
         images[i, 5:8, column : column + 3] = 220
     config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
     rows = np.arange(200)
-    guide = train_guide(images, rows, y, config, 0, Accelerator(), QUIET)
+    guide = guide_of(images, rows, y, config)
     with torch.no_grad():
         scalars = guide.scalars(load_images(images, rows), rows)[:, 0].numpy()
     assert ((scalars > 0) == y).mean() > 0.9

@@ -117,8 +117,9 @@ def fit(
     if log and main:
         log.rewind(stage, fitted.steps)
     batches = _batches(plan, order, read, fitted.steps, accelerator, config.batch_size)
+    ahead = 0 if accelerator.device.type == "cpu" else 1  # two pools of threads share a CPU badly
     with progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main) as bar:
-        for batch in prefetch(batches, ahead=1):
+        for batch in prefetch(batches, ahead=ahead):
             batch = batch.to(accelerator.device)
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(config, batch.epoch)

@@ -88,8 +88,10 @@ class Guide(nn.Module):
 
     def fold_of(self, rows: NDArray[np.int64]) -> Tensor:
         """The fold of each training row; −1 for a row the guide never saw."""
-        known = dict(zip(self.rows.tolist(), self.folds.tolist(), strict=True))
-        return torch.tensor([known.get(int(row), -1) for row in rows], dtype=torch.int64)
+        seen = self.rows.cpu()
+        known = torch.full((1 + max(int(seen.max()), rows.max(initial=0)),), -1)
+        known[seen] = self.folds.cpu()
+        return known[torch.from_numpy(rows)]
 
     def logits(self, images: Tensor) -> Tensor:
         """Each network's logits [F,B,C], centred over the classes."""
@@ -99,12 +101,12 @@ class Guide(nn.Module):
     def scalars(self, images: Tensor, rows: NDArray[np.int64]) -> Tensor:
         """[B,G]. A training row's scalar comes from the one network that did not see its label;
         any other row's is the mean over the networks."""
-        logits = (self.logits(images) - self.centre[:, None]) / self.scale[:, None, None]
-        return cross_fitted(logits @ self.basis, self.fold_of(rows).to(images.device))
+        return self.scalars_from(self.logits(images), self.fold_of(rows).to(images.device))
 
-    def foreseen(self, images: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """[B]: the class (0 … C−1) that the network that did not see the label expects."""
-        return cross_fitted(self.logits(images), self.fold_of(rows).to(images.device)).argmax(1)
+    def scalars_from(self, logits: Tensor, fold: Tensor) -> Tensor:
+        """The same from the networks' logits [F,B,C] and the images' folds [B]."""
+        aligned = (logits - self.centre[:, None]) / self.scale[:, None, None]
+        return cross_fitted(aligned @ self.basis, fold)
 
 
 def cross_fitted(each: Tensor, fold: Tensor) -> Tensor:

@@ -27,8 +27,11 @@ def train_guide(
     seed: int,
     accelerator: Accelerator,
     watch: Watch,
-) -> Guide:
-    """Train each network on the images of the other folds, with their labels."""
+) -> tuple[Guide, Tensor]:
+    """Train each network on the images of the other folds, with their labels.
+
+    Beside the guide, its networks' logits [F,N,C] of these rows, whose folds are `guide.folds`.
+    """
     values, labels = np.unique(y, return_inverse=True)
     folds = assign_folds(len(rows), config.guide_folds, seed)
     with seeded(seed, "disentangle/guide"):
@@ -50,8 +53,9 @@ def train_guide(
         )
         name = f"guide-{number}"
         fit(net, loss_at, recipe, accelerator, watch.part(name), f"disentangle/{name}")
-    _set_scale(guide, store, rows)
-    return guide.requires_grad_(False)
+    logits = _all_logits(guide, store, rows)
+    _set_scale(guide, logits)
+    return guide.requires_grad_(False), logits
 
 
 def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
@@ -109,17 +113,17 @@ def augment(images: Tensor, draw: torch.Generator, config: DisentangleConfig) ->
 
 
 @torch.no_grad()
-def _set_scale(guide: Guide, store: ImageStore, rows: NDArray[np.int64], batch: int = 256) -> None:
+def _all_logits(
+    guide: Guide, store: ImageStore, rows: NDArray[np.int64], batch: int = 256
+) -> Tensor:
+    device = guide.basis.device
+    some = (rows[i : i + batch] for i in range(0, len(rows), batch))
+    return torch.cat([guide.logits(load_images(store, part).to(device)) for part in some], dim=1)
+
+
+def _set_scale(guide: Guide, logits: Tensor) -> None:
     """Align the networks (each one's held-out logits centred, unit norm on average) and keep the
     directions in which the held-out logits vary most."""
-    device = guide.basis.device
-    logits = torch.cat(
-        [
-            guide.logits(load_images(store, rows[i : i + batch]).to(device))
-            for i in range(0, len(rows), batch)
-        ],
-        dim=1,
-    )
     for number in range(len(guide.nets)):
         own = logits[number, guide.folds == number]
         guide.centre[number] = own.mean(0)

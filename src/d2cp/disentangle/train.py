@@ -19,7 +19,7 @@ from d2cp.disentangle.batches import (
 from d2cp.disentangle.config import DisentangleConfig
 from d2cp.disentangle.correlation import squared_correlation, squared_correlation_within
 from d2cp.disentangle.diffusion import add_noise, biased_times, min_snr_weight, noise_loss
-from d2cp.disentangle.guide import Guide
+from d2cp.disentangle.guide import Guide, cross_fitted
 from d2cp.disentangle.guide_train import train_guide
 from d2cp.disentangle.loop import MetricsSink, ProgressFactory, Recipe, Watch, fit, make_accelerator
 from d2cp.disentangle.model import ConceptModel
@@ -52,12 +52,15 @@ def train_concepts(
     if config.space == "vq":
         space = train_autoencoder(store, rows, config, seed, accelerator, watch)
     guide: Guide | None = None
+    guided = torch.zeros(len(rows), 0, device=accelerator.device)
+    weights: NDArray[np.float64] | None = None
     if config.guide_concepts and len(np.unique(y)) > 1:
-        guide = train_guide(store, rows, y, config, seed, accelerator, watch)
+        guide, logits = train_guide(store, rows, y, config, seed, accelerator, watch)
+        guided = guide.scalars_from(logits, guide.folds)
+        foreseen = cross_fitted(logits, guide.folds).argmax(1).cpu().numpy()
+        weights = draw_weights(foreseen, y, config.guide_balance)
     model = ConceptModel(config, space, guide, seed).to(accelerator.device)
     _set_latent_scale(model, store, rows, seed)
-    guided = _all_guided(model, store, rows)
-    weights = draw_weights(guide, store, rows, y, config.guide_balance)
     latents = _all_latents(model, store, rows) if space.quantises else None
 
     def loss_at(module: nn.Module, step: int) -> Tensor:
@@ -112,35 +115,15 @@ def _set_latent_scale(
     model.latent_std.copy_(latents.std().clamp(min=1e-3))
 
 
-@torch.no_grad()
-def _all_guided(model: ConceptModel, store: ImageStore, rows: NDArray[np.int64]) -> Tensor:
-    """The guide's scalars of each training row [N,G], computed once."""
-    device = model.latent_std.device
-    if model.guided == 0:
-        return torch.zeros(len(rows), 0, device=device)
-    some = (rows[i : i + SCALE_IMAGES] for i in range(0, len(rows), SCALE_IMAGES))
-    return torch.cat(
-        [model.guided_scalars(load_images(store, part).to(device), part) for part in some]
-    )
-
-
-@torch.no_grad()
 def draw_weights(
-    guide: Guide | None,
-    store: ImageStore,
-    rows: NDArray[np.int64],
-    y: NDArray[np.int64],
-    most: float,
+    foreseen: NDArray[np.int64], y: NDArray[np.int64], most: float
 ) -> NDArray[np.float64] | None:
-    """Weights that make class and guide's answer independent; None: all images alike."""
-    if guide is None or most == 1:
+    """Weights that make class and guide's answer (the class it foresees, 0 … C−1) independent;
+    None: all images alike."""
+    if most == 1:
         return None
-    device = guide.basis.device
-    some = (rows[i : i + SCALE_IMAGES] for i in range(0, len(rows), SCALE_IMAGES))
-    parts = [guide.foreseen(load_images(store, part).to(device), part) for part in some]
     labels = np.unique(y, return_inverse=True)[1]
-    wrong = torch.cat(parts).cpu().numpy() != labels
-    return balancing_weights(2 * labels + wrong, most)
+    return balancing_weights(2 * labels + (foreseen != labels), most)
 
 
 @torch.no_grad()

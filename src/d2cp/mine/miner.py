@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from d2cp.errors import ConfigError, DataError
 from d2cp.mine.arrays import Floats, Ints
@@ -25,8 +26,16 @@ def mine(
 ) -> Mined:
     """Mine the spurious concepts of a training split: tokens [N, K, D], labels 0…C-1 [N].
 
-    `scalars` [N, K] are needed only by `score = "signed_scalars"`.
+    `scalars` [N, K] are needed only by `score = "signed_scalars"`. One thread of BLAS: the matrices
+    are tall and thin, and more threads take twice as long.
     """
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _mine(tokens, y, config, seed, scalars)
+
+
+def _mine(
+    tokens: ArrayLike, y: ArrayLike, config: MineConfig, seed: int, scalars: ArrayLike | None
+) -> Mined:
     e, labels, classes = _checked(tokens, y, config)
     means = e.mean(axis=0)
     x = e - means if config.centre else e.copy()
