@@ -27,13 +27,15 @@ class EvaluateConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
-    """What `d2cp run` does. `train_limit` and `eval_limit` bound the images used (0: all)."""
+    """What `d2cp run` does. The limits bound the images used: of `train`, of `val`, and of each
+    other split (0: all)."""
 
     seed: int = 0
     preset: str = "demo"
     backbone: str = "embedded"
     train_limit: int = 0
-    eval_limit: int = 0
+    val_limit: int = 0
+    test_limit: int = 0
     disentangle: DisentangleConfig = dataclasses.field(default_factory=DisentangleConfig)
     mine: MineConfig = dataclasses.field(default_factory=MineConfig)
     environments: EnvironmentsConfig = dataclasses.field(default_factory=EnvironmentsConfig)

@@ -2,7 +2,8 @@
 
 SETTINGS = {
     "train_limit": 240,
-    "eval_limit": 80,
+    "val_limit": 80,
+    "test_limit": 80,
     "disentangle.steps": 6,
     "disentangle.batch": 16,
     "disentangle.concepts": 4,

@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 
 def test_fit_predict_evaluate_save(folder, tmp_path):
-    settings = nested(**{"train_limit": 0, "eval_limit": 0})
+    settings = nested(**{"train_limit": 0, "val_limit": 0, "test_limit": 0})
     model = D2CP(settings=settings, out=tmp_path / "run", quiet=True).fit(folder)
     data = read_json(tmp_path / "run" / "data" / "summary.json")
     assert data["quarantined"] == {"cats": 1}

@@ -27,7 +27,8 @@ def command(function, *arguments: str) -> str:
 
 
 def arguments(out: Path, *more: str) -> list[str]:
-    small = ["--train-limit", "300", "--set", "eval_limit=120", "--budget", "600"]
+    small = ["--train-limit", "300", "--budget", "600"]
+    small += ["--set", "val_limit=120", "--set", "test_limit=120"]
     rule = ["--selection", "val_worst_class", "--tier", "features", "--quiet"]
     return ["cmnist", "--out", str(out), *small, *rule, *more]
 

@@ -83,14 +83,12 @@ def _place(origin: Path | str | None) -> dict[str, str]:
 
 
 def bound(table: Table, config: Config) -> Table:
-    """At most `train_limit` training and `eval_limit` other images, in the classes' proportions.
+    """At most as many images of each split as the limits say, in the classes' proportions.
 
     The rows are chosen by class alone: true attributes have no say in what is trained on.
     """
-    limits = {
-        name: config.train_limit if name == "train" else config.eval_limit
-        for name in table.split_names
-    }
+    own = {"train": config.train_limit, "val": config.val_limit}
+    limits = {name: own.get(name, config.test_limit) for name in table.split_names}
     limits = {name: limit for name, limit in limits.items() if limit}
     if not limits:
         return table
