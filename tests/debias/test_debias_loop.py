@@ -1,5 +1,6 @@
 """The loop: resumes bit for bit, keeps the best state, refuses what is not finite."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from d2cp.metrics_log import MetricsLog
 from d2cp.rng import numpy_generator, permutation
 
 N, CONFIG = 50, DebiasConfig(epochs=3, batch_size=8, lr=0.5, image_size=4, resize=4)
+AVERAGED = replace(CONFIG, ema=0.6)
 Y = torch.arange(N) % 2
 
 
@@ -68,21 +70,24 @@ def weights(module: nn.Module) -> Tensor:
     return torch.cat([p.detach().flatten() for p in module.parameters()])
 
 
+@pytest.mark.parametrize("config", [CONFIG, AVERAGED], ids=["plain", "averaged"])
 @pytest.mark.parametrize("kill_at", [0, 1, 5, 6, 11, 17])
-def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, kill_at: int) -> None:
+def test_killed_and_resumed_equals_uninterrupted(
+    tmp_path: Path, kill_at: int, config: DebiasConfig
+) -> None:
     whole = new_module()
     (tmp_path / "whole").mkdir()
-    expected = run(whole, log=MetricsLog(tmp_path / "whole"))
+    expected = run(whole, config=config, log=MetricsLog(tmp_path / "whole"))
     broken, log = new_module(), MetricsLog(tmp_path)
     with pytest.raises(KilledError):
-        run(broken, tmp_path / "checkpoints", kill_at=kill_at, log=log)
+        run(broken, tmp_path / "checkpoints", kill_at=kill_at, config=config, log=log)
     resumed = new_module()
     with torch.no_grad():
         for p in resumed.parameters():
             p.fill_(9.0)  # what it starts from must not matter once there is a checkpoint
     if kill_at < 2:
         resumed = new_module()  # nothing was saved yet
-    fitted = run(resumed, tmp_path / "checkpoints", log=log)
+    fitted = run(resumed, tmp_path / "checkpoints", config=config, log=log)
     assert torch.equal(weights(resumed), weights(whole))
     assert fitted == expected
     assert log.path.read_text() == (tmp_path / "whole" / "metrics.jsonl").read_text()
@@ -106,6 +111,38 @@ def test_best_state_is_kept_and_ties_go_to_the_later() -> None:
     assert fitted.best_step == 12
     assert torch.equal(weights(module), states[12])  # the state that step 12 started from
     assert [entry["step"] for entry in fitted.history] == [6, 12, 18]
+
+
+def test_the_average_is_scored_and_kept_and_training_goes_on_from_the_weights() -> None:
+    plain, averaged = new_module(), new_module()
+    live: list[Tensor] = []
+    plain.register_forward_hook(lambda *_: live.append(weights(plain)))
+    run(plain, scores=[0.0, 0.1, 0.2])
+    trained = [*live[1:], weights(plain)]  # after each step
+    expected = live[0]
+    for n, state in enumerate(trained):
+        decay = min(0.6, (1 + n) / (10 + n))
+        expected = decay * expected + (1 - decay) * state
+    seen: list[Tensor] = []
+    averaged.register_forward_hook(lambda *_: seen.append(weights(averaged)))
+    run(averaged, config=AVERAGED, scores=[0.0, 0.1, 0.2])
+    assert all(torch.equal(a, b) for a, b in zip(seen, live, strict=True))
+    torch.testing.assert_close(weights(averaged), expected)
+    assert not torch.allclose(weights(averaged), weights(plain))
+
+
+def test_an_evaluation_sees_the_average() -> None:
+    averaged, kept = new_module(), new_module()
+    seen: list[float] = []
+
+    class Scores(list[float]):
+        def pop(self, _: int = 0) -> float:
+            seen.append(float(weights(averaged).sum()))
+            return float(len(seen))
+
+    run(averaged, config=AVERAGED, scores=Scores([0.0]))
+    run(kept, config=AVERAGED, scores=[0.0, 1.0, 2.0])
+    assert len(seen) == 3 and seen[-1] == float(weights(kept).sum())
 
 
 def test_not_finite_loss_is_an_error() -> None:

@@ -219,13 +219,11 @@ def test_damaged_weights_are_refused(tiny, toy, tmp_path):
         load_model(tmp_path)
 
 
-def test_learning_rate_and_decay():
-    recipe = loop.Recipe(steps=100, batch=1, lr=2.0, warmup=10, ema=0.99)
+def test_learning_rate():
+    recipe = loop.Recipe(steps=100, batch=1, lr=2.0, warmup=10)
     rates = [loop.learning_rate(recipe, step) for step in range(100)]
     assert rates[0] == pytest.approx(0.2) and rates[9] == rates[10] == 2.0
     assert rates[10:] == sorted(rates[10:], reverse=True) and rates[-1] < 0.01
-    assert loop.ema_decay(recipe, 0) == pytest.approx(0.1)
-    assert loop.ema_decay(recipe, 10**6) == 0.99
 
 
 def test_averaged_weights_follow_the_decay(toy):

@@ -33,6 +33,7 @@ class DebiasConfig:
     scheduler: Literal["none", "step"] = "none"
     scheduler_step: int = 10  # epochs; the paper gives neither this nor gamma
     scheduler_gamma: float = 0.1
+    ema: float = 0.0  # decay of an average of the weights, which is what is kept; 0: no average
 
     # prompts and heads
     prompt_length: int = 10
@@ -75,7 +76,8 @@ class DebiasConfig:
         for name in not_negative:
             _require(getattr(self, name) >= 0, self, name, "a number of at least 0")
         _require(self.resize >= self.image_size, self, "resize", f"at least {self.image_size}")
-        _require(0 <= self.prompt_dropout < 1, self, "prompt_dropout", "a share in [0, 1)")
+        for name in ("prompt_dropout", "ema"):
+            _require(0 <= getattr(self, name) < 1, self, name, "a share in [0, 1)")
         if self.dual_branch and not self.use_pseudo:
             raise ConfigError(
                 "dual_branch is on and use_pseudo is off",

@@ -1,7 +1,7 @@
 """The one training loop: D2CP, its controls and its rivals differ in the step they hand it.
 
 Order, augmentation and dropout are functions of (seed, epoch, step), and the learning rate of the
-epoch, so a checkpoint needs only the module, the momentum and the best state so far.
+epoch, so a checkpoint needs only the module, its average, the momentum and the best state so far.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from accelerate import Accelerator
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from d2cp.averaging import Average
 from d2cp.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
 from d2cp.data.loader import prefetch
 from d2cp.debias.config import DebiasConfig
@@ -110,8 +111,10 @@ def fit(
     )
     plan = Plan.of(config, epoch_size)
     fitted, best = Fitted(0, 0, None), {}
+    average = Average(module, config.ema)
     if checkpointer and (found := checkpointer.load()):
         best = _restore(module, optimizer, fitted, found.tensors, found.state)
+        average.restore(found.tensors)
         fitted.steps = found.step
     main = accelerator.is_main_process
     if log and main:
@@ -124,20 +127,23 @@ def fit(
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(config, batch.epoch)
             loss, figures = _update(step, batch, parameters, optimizer, accelerator, config.clip)
+            average.update(batch.step)
             done = fitted.steps = batch.step + 1
             bar.step(len(batch.rows) * accelerator.num_processes, loss=loss)
             if log and main and (done % log_every == 0 or done == 1):
                 log(stage, done, loss=loss, lr=optimizer.param_groups[0]["lr"], **figures)
             if evaluate and plan.evaluates(done):
-                score, figures = evaluate()
+                with average.installed():
+                    score, figures = evaluate()
+                    if fitted.best_score is None or score >= fitted.best_score:
+                        fitted.best_step, fitted.best_score = done, score
+                        best = {name: value.clone() for name, value in module.state_dict().items()}
                 fitted.history.append({"step": done, **figures})
                 if log and main:
                     log(stage, done, **{f"val_{name}": v for name, v in figures.items()})
-                if fitted.best_score is None or score >= fitted.best_score:
-                    fitted.best_step, fitted.best_score = done, score
-                    best = {name: value.clone() for name, value in module.state_dict().items()}
             if checkpointer and main and (checkpointer.due(done) or done == plan.total):
-                checkpointer.save(done, *_snapshot(module, optimizer, fitted, best))
+                checkpointer.save(done, *_snapshot(module, optimizer, fitted, best, average))
+    average.install()
     if best:
         module.load_state_dict(best)
     return fitted
@@ -201,11 +207,16 @@ def _batches(
 
 
 def _snapshot(
-    module: nn.Module, optimizer: torch.optim.Optimizer, fitted: Fitted, best: dict[str, Tensor]
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    fitted: Fitted,
+    best: dict[str, Tensor],
+    average: Average,
 ) -> tuple[dict[str, Tensor], dict[str, object]]:
     momentum, settings = optimizer_state(optimizer)
     tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in best.items()} | momentum
+    tensors |= average.tensors()
     state = {
         "optimizer": settings,
         "best_step": fitted.best_step,

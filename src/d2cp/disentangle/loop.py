@@ -13,6 +13,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
+from d2cp.averaging import Average
 from d2cp.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
 from d2cp.errors import TrainingError
 from d2cp.progress import Bar, progress
@@ -78,11 +79,6 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     return recipe.lr * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def ema_decay(recipe: Recipe, step: int) -> float:
-    """Decay at a step: min(ema, (1+n)/(10+n)) with warm-up."""
-    return min(recipe.ema, (1 + step) / (10 + step)) if recipe.ema_warmup else recipe.ema
-
-
 def fit(
     module: nn.Module,
     loss_at: Callable[[nn.Module, int], Tensor],
@@ -102,7 +98,7 @@ def fit(
     )
     module.train()
     wrapped, optimizer = accelerator.prepare(module, optimizer)
-    average = _Average(module, recipe)
+    average = Average(module, recipe.ema, warmup=recipe.ema_warmup, prefix=recipe.ema_prefix)
     start = _resume(module, optimizer, average, accelerator, watch, stage)
     with watch.progress(recipe.steps, stage, done=start) as bar:
         for step in range(start, recipe.steps):
@@ -128,30 +124,6 @@ def fit(
     module.eval()
 
 
-class _Average:
-    """Exponential moving average of the weights whose names start with the recipe's prefix."""
-
-    def __init__(self, module: nn.Module, recipe: Recipe) -> None:
-        self.recipe = recipe
-        self.live = {
-            name: p
-            for name, p in module.named_parameters()
-            if recipe.ema and p.requires_grad and name.startswith(recipe.ema_prefix)
-        }
-        self.mean = {name: p.detach().clone() for name, p in self.live.items()}
-
-    @torch.no_grad()
-    def update(self, step: int) -> None:
-        if self.live:
-            share = 1 - ema_decay(self.recipe, step)
-            torch._foreach_lerp_(list(self.mean.values()), list(self.live.values()), share)
-
-    @torch.no_grad()
-    def install(self) -> None:
-        for name, parameter in self.live.items():
-            parameter.copy_(self.mean[name])
-
-
 def _finite(loss: Tensor, step: int, stage: str, recipe: Recipe) -> float:
     value = float(loss.detach())
     if not math.isfinite(value):
@@ -168,12 +140,12 @@ def _save(
     step: int,
     module: nn.Module,
     optimizer: Any,
-    average: _Average,
+    average: Average,
     accelerator: Accelerator,
 ) -> None:
     tensors, state = optimizer_state(optimizer)
     tensors |= {f"model.{name}": value for name, value in module.state_dict().items()}
-    tensors |= {f"ema.{name}": value for name, value in average.mean.items()}
+    tensors |= average.tensors()
     state["scaler"] = accelerator.scaler.state_dict() if accelerator.scaler else None
     saver.save(step, tensors, state)
 
@@ -181,7 +153,7 @@ def _save(
 def _resume(
     module: nn.Module,
     optimizer: Any,
-    average: _Average,
+    average: Average,
     accelerator: Accelerator,
     watch: Watch,
     stage: str,
@@ -194,8 +166,7 @@ def _resume(
         return 0
     names = module.state_dict()
     module.load_state_dict({name: found.tensors[f"model.{name}"] for name in names})
-    for name, value in average.mean.items():
-        value.copy_(found.tensors[f"ema.{name}"])
+    average.restore(found.tensors)
     load_optimizer_state(optimizer, found.tensors, found.state)
     if found.state["scaler"] and accelerator.scaler:
         accelerator.scaler.load_state_dict(found.state["scaler"])
