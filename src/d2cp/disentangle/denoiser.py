@@ -37,5 +37,4 @@ def build_denoiser(config: DisentangleConfig, channels: int, side: int) -> UNet2
         attention_head_dim=config.unet_heads,  # diffusers means the number of heads here
         norm_num_groups=min(32, config.unet_channels[0] // 4),
         resnet_time_scale_shift="scale_shift",
-        use_linear_projection=True,  # the same function as 1×1 convolutions, and quicker
     )
