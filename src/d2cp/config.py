@@ -42,6 +42,13 @@ class Config:
     debias: DebiasConfig = dataclasses.field(default_factory=DebiasConfig)
     evaluate: EvaluateConfig = dataclasses.field(default_factory=EvaluateConfig)
 
+    def __post_init__(self) -> None:
+        for name in ("train_limit", "val_limit", "test_limit"):
+            if getattr(self, name) < 0:
+                raise ConfigError(
+                    f"{name} = {getattr(self, name)}", expected="0 (all images) or a number above"
+                )
+
     def to_dict(self) -> dict[str, Any]:
         return _plain(dataclasses.asdict(self))  # type: ignore[no-any-return]
 
