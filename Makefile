@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# Modules are compiled when they are first imported, and kept: pip would compile all of them.
+export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-run
 
 .PHONY: demo test lint tests clean
