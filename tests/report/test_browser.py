@@ -6,7 +6,6 @@ import csv
 import itertools
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -239,19 +238,15 @@ def test_every_control_and_picture_has_a_name(open_page: Open, reports: Reports)
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
 
 
-def test_fifty_thousand_images_make_a_small_quick_file(open_page: Open, tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", load_table("cmnist"))
-    began = time.process_time()  # not the clock on the wall: other tests share the machine
-    file = write_report(run)
-    assert time.process_time() - began < 10
+def test_eighty_thousand_images_make_a_small_file_of_few_parts(
+    open_page: Open, tmp_path: Path
+) -> None:
+    """What bounds the time to open it: bytes to read, elements to lay out, pictures to decode."""
+    file = write_report(write_run(tmp_path / "run", load_table("cmnist")))
     assert file.stat().st_size < 5_000_000
-    loads = []
-    for _ in range(3):
-        opened = open_page(file)
-        loads.append(
-            opened.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
-        )
-        assert opened.complaints == []
-    assert min(loads) < 4000, "2 s on a machine with nothing else to do"
+    opened = open_page(file)
+    assert opened.complaints == []
+    assert opened.page.evaluate("document.querySelectorAll('*').length") < 6000
+    assert opened.page.locator("img").count() < 500
     assert "400 of 80,000 images" in opened.page.inner_text("#images")
     assert json.loads(opened.page.text_content("#payload"))["data"]
