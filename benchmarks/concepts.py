@@ -23,17 +23,17 @@ import torch
 from d2cp.config import Config, load_config
 from d2cp.data import load_images, load_table
 from d2cp.data.mnist import load_mnist
-from d2cp.disentangle.artifact import save_concepts, save_model
+from d2cp.disentangle.concept_files import save_concepts, save_model
+from d2cp.disentangle.concept_model import ConceptModel
+from d2cp.disentangle.concept_pictures import encode
+from d2cp.disentangle.concept_training import train_concepts
 from d2cp.disentangle.extract import extract
 from d2cp.disentangle.guide import LazyNet
-from d2cp.disentangle.model import ConceptModel
-from d2cp.disentangle.pictures import encode
-from d2cp.disentangle.sample import draw, swapped
-from d2cp.disentangle.space import to_images, to_pixels
-from d2cp.disentangle.train import train_concepts
+from d2cp.disentangle.latent_space import to_images, to_pixels
+from d2cp.disentangle.sampling import draw, swapped
 from d2cp.mine import apply, mine
 from d2cp.mine.quality import concept_auroc, score_against_truth
-from d2cp.pipeline.start import bound
+from d2cp.pipeline.opening import bound
 
 PAPER_CELEBA = "92.4 / 79.7 / 98.7 / 50.3"
 

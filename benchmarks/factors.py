@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from torch import nn
 
 from d2cp.config import load_config
+from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.rng import derive, numpy_generator
 from d2cp.data.mnist import load_mnist
 from d2cp.disentangle.batches import batch_positions, load_images
-from d2cp.disentangle.config import DisentangleConfig
+from d2cp.disentangle.concept_loop import Recipe, learning_rate
+from d2cp.disentangle.concept_training import train_concepts
 from d2cp.disentangle.encoder import build_encoder
 from d2cp.disentangle.extract import extract
-from d2cp.disentangle.loop import Recipe, learning_rate
-from d2cp.disentangle.train import train_concepts
 from d2cp.evaluate.metrics import over_seeds
-from d2cp.mine.disentanglement import dci, factor_table, factor_vae_score
-from d2cp.rng import derive, numpy_generator
+from disentanglement import dci, factor_table, factor_vae_score
 
 PALETTE = np.array(
     [(255, 0, 0), (0, 255, 0), (40, 80, 255), (255, 255, 0), (255, 0, 255), (0, 255, 255)]

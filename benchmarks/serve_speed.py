@@ -21,12 +21,12 @@ from transformers import ViTConfig, ViTModel
 
 from d2cp.backbone import backbone_from_config, load_backbone
 from d2cp.backbone.load import EMBEDDED_FOLDER
-from d2cp.debias.artifact import Artifact
-from d2cp.debias.config import DebiasConfig
-from d2cp.debias.export import deployed_model
+from d2cp.config.debias import DebiasConfig
+from d2cp.debias.dual_branch import DualBranch, ParameterCount
 from d2cp.debias.loop import Fitted
-from d2cp.debias.model import DualBranch, ParameterCount
 from d2cp.debias.train import Trained
+from d2cp.debias.trained_files import Artifact
+from d2cp.export.folded import deployed_model
 
 
 def models(name: str, length: int) -> tuple[nn.Module, Any]:

@@ -21,8 +21,8 @@ from transformers import ViTConfig, ViTModel
 
 from d2cp.backbone import Backbone, backbone_from_config, load_backbone
 from d2cp.backbone.load import EMBEDDED_FOLDER
-from d2cp.debias.config import DebiasConfig
-from d2cp.debias.model import DualBranch
+from d2cp.config.debias import DebiasConfig
+from d2cp.debias.dual_branch import DualBranch
 from d2cp.debias.prompts import normalised
 
 VIT_B16 = {"image_size": 224, "patch_size": 16}

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from d2cp.config import Config, load_config
+from d2cp.core.files import write_bytes
 from d2cp.data import load_table
 from d2cp.data.table import Table
-from d2cp.files import write_bytes
-from d2cp.summary import summarise
+from d2cp.report.summary import summarise
 
 if TYPE_CHECKING:
-    from d2cp.pipeline.discover import Discovery
+    from d2cp.pipeline.discovery import Discovery
 
 
 def discover(
@@ -30,8 +30,8 @@ def discover(
     quiet: bool = False,
 ) -> Discovery:
     """Stage 1 alone: the verdict, its pictures and a pseudo attribute for every image."""
-    from d2cp.pipeline import discover as stages
-    from d2cp.pipeline.start import open_run
+    from d2cp.pipeline import discovery as stages
+    from d2cp.pipeline.opening import open_run
 
     table = as_table(data, format)
     config = config or load_config(preset, overrides={"seed": seed})
@@ -67,7 +67,7 @@ def run(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """The whole method; returns what `d2cp show RUN --json` prints."""
-    from d2cp.pipeline.start import open_run
+    from d2cp.pipeline.opening import open_run
     from d2cp.pipeline.whole import run_stages
 
     table = as_table(data, format)

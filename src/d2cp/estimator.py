@@ -13,10 +13,10 @@ from PIL import Image
 
 from d2cp.api import as_table, run
 from d2cp.config import Config, load_config
+from d2cp.core.run_directory import RunDirectory
 from d2cp.data.images import to_square
 from d2cp.data.table import Table
 from d2cp.errors import RunError
-from d2cp.run import Run
 
 ImageLike = str | Path | Image.Image | NDArray[np.uint8]
 
@@ -56,14 +56,14 @@ class D2CP:
         self.summary_ = run(
             table, out=path, config=self.config, control=control, report=False, quiet=self.quiet
         )
-        self.run_ = Run.open(path)
+        self.run_ = RunDirectory.open(path)
         self.classes_ = np.array(table.class_names)
         self._load(path)
         return self
 
     def _load(self, path: Path) -> None:
-        from d2cp.debias.serve import Deployed
-        from d2cp.debias.ship import ship
+        from d2cp.export.serving import Deployed
+        from d2cp.export.ship import ship
 
         with tempfile.TemporaryDirectory(prefix="d2cp-") as scratch:
             ship(self.run_.artifact("debias"), Path(scratch) / "model")
@@ -100,7 +100,7 @@ class D2CP:
 
     def save_pretrained(self, folder: Path | str, *, onnx: bool = False) -> None:
         """The deployable classifier as a Hugging Face folder."""
-        from d2cp.debias.ship import ship
+        from d2cp.export.ship import ship
 
         self._require_fit()
         ship(self.run_.artifact("debias"), Path(folder), onnx=onnx)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_families import CONFIGS
 from torch import nn
 
 from d2cp.backbone.families import family_of
+from tiny_families import CONFIGS
 
 
 def randomised(model: nn.Module) -> nn.Module:

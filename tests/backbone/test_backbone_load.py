@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tiny_families import CONFIGS, TINY
 from transformers import CLIPConfig, CLIPModel, ResNetConfig, ViTForImageClassification, ViTModel
 
 from d2cp.backbone import load_backbone
 from d2cp.backbone.load import quiet
 from d2cp.errors import BackboneError
+from tiny_families import CONFIGS, TINY
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from d2cp.backbone import Backbone, load_backbone
+from d2cp.backbone.linear_probe import apart, cls_features, linear_probe, paint, probe_mnist
 from d2cp.backbone.load import EMBEDDED_FOLDER
-from d2cp.backbone.probe import apart, cls_features, linear_probe, paint, probe_mnist
 from d2cp.cli.probe import lines
 from d2cp.data.mnist import Mnist, load_mnist
 

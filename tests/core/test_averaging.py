@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from d2cp.averaging import Average, decay_at
+from d2cp.core.averaging import Average, decay_at
 
 
 def test_decay_warms_up() -> None:

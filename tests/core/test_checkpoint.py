@@ -3,7 +3,7 @@ import pickle
 import pytest
 import torch
 
-from d2cp.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
 from d2cp.errors import RunError
 
 

@@ -3,8 +3,8 @@ import os
 
 import pytest
 
+from d2cp.core.files import fingerprint, read_json, write_bytes, write_csv, write_json
 from d2cp.errors import RunError
-from d2cp.files import fingerprint, read_json, write_bytes, write_csv, write_json
 
 
 def test_a_failed_write_keeps_the_old_file_and_no_temporary(tmp_path, monkeypatch):

@@ -2,8 +2,8 @@ import io
 
 from rich.console import Console
 
-from d2cp import progress as module
-from d2cp.progress import progress
+from d2cp.core import progress as module
+from d2cp.core.progress import progress
 
 
 def test_plain_lines_where_there_is_no_terminal(monkeypatch):

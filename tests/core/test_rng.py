@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from d2cp.rng import derive, numpy_generator, permutation, torch_generator, uniforms
+from d2cp.core.rng import derive, numpy_generator, permutation, torch_generator, uniforms
 
 
 def test_same_arguments_same_draw_and_any_other_argument_another():

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_files import Tree, csv_set, encode, picture
 
 from d2cp.data import load_images, load_table
 from d2cp.data.adapters import ADAPTERS, celeba, metashift, waterbirds
 from d2cp.errors import DataError
+from image_files import Tree, csv_set, encode, picture
 
 PNG = encode(picture(0))
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from image_files import Tree, csv_set, encode, picture
 
 from d2cp.data import load_images, load_table, open_images
-from d2cp.data.labels import encode as encode_labels
+from d2cp.data.label_values import encode as encode_labels
 from d2cp.errors import DataError
+from image_files import Tree, csv_set, encode, picture
 
 ROWS = [f"{i}.png,{i % 3},{i % 2}" for i in range(12)]
 

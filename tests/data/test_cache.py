@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from image_files import Tree, csv_set, encode, picture
 from PIL import Image
 
 from d2cp.data import cache as cache_module
@@ -23,6 +22,7 @@ from d2cp.data import store as store_module
 from d2cp.data.images import decode, to_square
 from d2cp.data.store import ImageStore, MemmapStore
 from d2cp.errors import DataError
+from image_files import Tree, csv_set, encode, picture
 
 ALL = np.arange(24)
 BUILD = """
@@ -289,7 +289,7 @@ def test_building_holds_few_images_in_memory(tree: Tree, cache: Path) -> None:
             with lock:
                 alive -= 1
 
-    from d2cp.data import openimages
+    from d2cp.data import open_images as openimages
 
     original = openimages.to_square
 

@@ -9,14 +9,14 @@ from typing import cast
 
 import numpy as np
 import torch
-from image_files import Tree, encode, picture
 from PIL import Image
 
 from d2cp.config import load_config
 from d2cp.data import load_images, load_table
-from d2cp.debias.hub import D2CPForImageClassification
 from d2cp.debias.reading import evaluation_images
-from d2cp.debias.serve import Deployed
+from d2cp.export.hugging_face import D2CPForImageClassification
+from d2cp.export.serving import Deployed
+from image_files import Tree, encode, picture
 
 PORTRAIT = encode(picture(9, 178, 218), "PNG")
 

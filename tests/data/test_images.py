@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from image_files import encode, picture
 from PIL import Image
 
 from d2cp.data.images import MAX_BYTES, UnreadableError, decode, to_square
+from image_files import encode, picture
 
 JPEG = encode(picture(1, 200, 160), "JPEG", quality=90)
 

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.checkpoint import Checkpointer
-from d2cp.debias.config import DebiasConfig
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.checkpoint import Checkpointer
+from d2cp.core.metrics_log import MetricsLog
+from d2cp.core.processes import global_mean
+from d2cp.core.rng import numpy_generator, permutation
 from d2cp.debias.loop import Batch, Fitted, Plan, Rows, fit, learning_rate
-from d2cp.debias.processes import global_mean
 from d2cp.errors import TrainingError
-from d2cp.metrics_log import MetricsLog
-from d2cp.rng import numpy_generator, permutation
 
 N, CONFIG = 50, DebiasConfig(epochs=3, batch_size=8, lr=0.5, image_size=4, resize=4)
 AVERAGED = replace(CONFIG, ema=0.6)

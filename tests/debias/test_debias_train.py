@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from debias_tiny import CONFIG, backbone, cmnist, labels_of
 
-from d2cp.checkpoint import Checkpointer
-from d2cp.debias.artifact import Artifact, load_artifact, save_artifact
-from d2cp.debias.config import DebiasConfig
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.checkpoint import Checkpointer
+from d2cp.debias.dual_branch import DualBranch
 from d2cp.debias.labels import evaluation_rows, pseudo_labels, selection_groups
+from d2cp.debias.logits import predict_logits
 from d2cp.debias.loop import Batch
-from d2cp.debias.model import DualBranch
 from d2cp.debias.objective import D2CPObjective
-from d2cp.debias.predict import predict_logits
 from d2cp.debias.train import Trained, train_d2cp, train_erm
+from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
 from d2cp.errors import ConfigError, RunError, TrainingError
+from debias_tiny import CONFIG, backbone, cmnist, labels_of
 
 TABLE, STORE = cmnist()
 LABELS = labels_of(TABLE)

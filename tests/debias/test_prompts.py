@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from debias_tiny import library_model
 from torch import Tensor, nn
 
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.debias.prompts import init_prompts, normalised, prompt_mask, prompted_features
+from debias_tiny import library_model
 
 FAMILIES = ["vit", "dinov2", "clip"]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from d2cp.disentangle.config import DisentangleConfig
+from d2cp.config.disentangle import DisentangleConfig
 
 
 @dataclass(frozen=True)

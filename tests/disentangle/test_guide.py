@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
 
+from d2cp.core.progress import progress
 from d2cp.disentangle.batches import load_images
+from d2cp.disentangle.concept_loop import Watch
+from d2cp.disentangle.concept_training import draw_weights
 from d2cp.disentangle.correlation import squared_correlation, squared_correlation_within
 from d2cp.disentangle.guide import cross_fitted, generalised_cross_entropy
-from d2cp.disentangle.guide_train import assign_folds, augment, train_guide
-from d2cp.disentangle.loop import Watch
-from d2cp.disentangle.train import draw_weights
-from d2cp.progress import progress
+from d2cp.disentangle.guide_training import assign_folds, augment, train_guide
 
 QUIET = Watch(None, functools.partial(progress, quiet=True))
 

@@ -9,10 +9,10 @@ import torch.nn.functional as F
 
 from d2cp.disentangle.autoencoder import VQSpace, quantised
 from d2cp.disentangle.batches import balancing_weights, batch_positions, weighted_positions
+from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.denoiser import Sketch, build_denoiser
 from d2cp.disentangle.encoder import build_encoder
-from d2cp.disentangle.model import ConceptModel
-from d2cp.disentangle.space import PixelSpace, to_images, to_pixels
+from d2cp.disentangle.latent_space import PixelSpace, to_images, to_pixels
 from d2cp.disentangle.tokens import ConceptTokens, SharedTokens, build_tokens
 from d2cp.errors import ConfigError
 

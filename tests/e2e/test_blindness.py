@@ -3,12 +3,12 @@
 import dataclasses
 
 import numpy as np
-from e2e_settings import nested
 
 from d2cp.api import run
 from d2cp.config import load_config
+from d2cp.core.files import read_json, sha256
 from d2cp.data import load_table
-from d2cp.files import read_json, sha256
+from e2e_settings import nested
 
 LEARNED = (
     ("disentangle", "model.safetensors"),

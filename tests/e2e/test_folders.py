@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from e2e_settings import nested
 from PIL import Image
 
 from d2cp import D2CP, load_table
+from d2cp.core.files import read_json
 from d2cp.errors import DataError, RunError
-from d2cp.files import read_json
+from e2e_settings import nested
 
 CLASSES = ("cats", '<b>"dogs" & co')
 

@@ -3,7 +3,7 @@ import pytest
 from d2cp.config import load_config
 from d2cp.data import load_table
 from d2cp.errors import ConfigError
-from d2cp.pipeline.start import bound
+from d2cp.pipeline.opening import bound
 
 
 def test_each_limit_bounds_its_own_splits():

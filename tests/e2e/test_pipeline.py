@@ -10,12 +10,12 @@ import time
 
 import numpy as np
 import pytest
-from e2e_settings import arguments
 from PIL import Image
 
 from d2cp.cli import main
+from d2cp.core.files import read_json, sha256
 from d2cp.data import load_table
-from d2cp.files import read_json, sha256
+from e2e_settings import arguments
 
 
 def d2cp(*words: object) -> int:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import torch
 
+from d2cp.core.rng import numpy_generator
 from d2cp.debias.sampler import sample_weights
 from d2cp.methods.group_dro import GroupDro
-from d2cp.rng import numpy_generator
 
 
 def test_group_dro_equals_a_literal_training(make_task):

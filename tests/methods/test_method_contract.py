@@ -11,16 +11,16 @@ import pytest
 import torch
 
 from d2cp.backbone import Backbone, load_backbone
-from d2cp.checkpoint import Checkpointer
+from d2cp.compare.footing import Footing
+from d2cp.compare.registry import BUILT_IN, methods
+from d2cp.compare.task import Pseudo
+from d2cp.compare.tiers import FeatureSpace, PromptSpace
+from d2cp.config.environments import EnvironmentsConfig
+from d2cp.core.checkpoint import Checkpointer
+from d2cp.core.rng import numpy_generator
 from d2cp.data import Table, load_table, open_images
-from d2cp.environments.config import EnvironmentsConfig
 from d2cp.errors import ConfigError, D2CPError, DataError
-from d2cp.methods.footing import Footing
-from d2cp.methods.registry import BUILT_IN, methods
-from d2cp.methods.space import FeatureSpace, PromptSpace
-from d2cp.methods.task import Pseudo
-from d2cp.pipeline.features import frozen_features
-from d2cp.rng import numpy_generator
+from d2cp.pipeline.frozen_features import frozen_features
 
 CASES = [(name, tier) for name in BUILT_IN for tier in methods()[name].spec.tiers]
 ONCE = [(name, methods()[name].spec.tiers[-1]) for name in BUILT_IN]  # the quick tier, if it has it

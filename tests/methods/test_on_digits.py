@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from d2cp.backbone import load_backbone
+from d2cp.compare.footing import Footing
+from d2cp.compare.registry import methods
+from d2cp.compare.tiers import FeatureSpace, PromptSpace
+from d2cp.compare.train_classifier import predicted, train_classifier
+from d2cp.config.debias import DebiasConfig
+from d2cp.config.environments import EnvironmentsConfig
 from d2cp.data import load_table, open_images
-from d2cp.debias.config import DebiasConfig
-from d2cp.environments.config import EnvironmentsConfig
-from d2cp.methods.footing import Footing
 from d2cp.methods.masktune import image_masks
-from d2cp.methods.registry import methods
-from d2cp.methods.space import FeatureSpace, PromptSpace
-from d2cp.methods.training import predicted, train_classifier
 from d2cp.methods.xrm import environment_bits
 
 SETTINGS = DebiasConfig(

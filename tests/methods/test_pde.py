@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from d2cp.debias.config import DebiasConfig
+from d2cp.config.debias import DebiasConfig
 from d2cp.debias.loop import learning_rate
 from d2cp.methods.elrep import elastic_penalty
 from d2cp.methods.pde import Pde, expanding, expansion_order, subset_size

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-from mine_synthetic import shortcut_set
 
-from d2cp.mine.classifier import feature_probabilities, fit_basis
-from d2cp.mine.config import MineConfig, default_top_m
+from d2cp.config.mine import MineConfig, default_top_m
+from d2cp.mine.biased_classifier import feature_probabilities, fit_basis
 from d2cp.mine.crossfit import (
     assign_folds,
     choose_l2,
@@ -16,6 +15,7 @@ from d2cp.mine.crossfit import (
     held_out_signal,
 )
 from d2cp.mine.search import choose_top_m, selection_rows
+from mine_synthetic import shortcut_set
 
 
 def features_of(tokens):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from d2cp.core.arrays import softmax
 from d2cp.mine import concepts as eq
-from d2cp.mine.arrays import softmax
-from d2cp.mine.classifier import Linear
+from d2cp.mine.biased_classifier import Linear
 from d2cp.mine.score import contributions, partial_logits, scalar_signs, signed_scalar_score
 
 problems = st.tuples(

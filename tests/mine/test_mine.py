@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from mine_synthetic import class_only_set, shortcut_set, tokens_of
 
 from d2cp.errors import ConfigError, DataError, RunError
 from d2cp.mine import MineConfig, apply, load_mined, mine, save_mined
+from mine_synthetic import class_only_set, shortcut_set, tokens_of
 
 QUICK = MineConfig(bootstrap=3, folds=3, l2_grid=(0.1, 0.01, 0.001))
 

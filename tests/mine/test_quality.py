@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from d2cp.mine import disentanglement as dis
+import disentanglement as dis
 from d2cp.mine import quality
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_artifacts import write_comparison, write_hostile_run, write_run
 
 from d2cp.data import load_table
 from d2cp.report.build import write_report
+from report_artifacts import write_comparison, write_hostile_run, write_run
 
 FLAGS = (
     "--no-sandbox",

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_artifacts import HOSTILE_CLASSES, HOSTILE_FILE, write_run
 
-from d2cp.corrections import load_corrections
+from d2cp.core.files import read_json
 from d2cp.data import load_table
-from d2cp.files import read_json
+from d2cp.pipeline.corrections import load_corrections
 from d2cp.report.build import write_report
+from report_artifacts import HOSTILE_CLASSES, HOSTILE_FILE, write_run
 
 pytestmark = pytest.mark.browser
 Reports = Callable[[str], Path]

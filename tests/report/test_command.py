@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 import typer
-from report_artifacts import write_run
 from typer.testing import CliRunner
 
 from d2cp.cli.report import report
 from d2cp.data import load_table
 from d2cp.errors import RunError
 from d2cp.report.words import megabytes
+from report_artifacts import write_run
 
 
 @pytest.fixture

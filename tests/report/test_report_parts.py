@@ -11,25 +11,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from report_artifacts import write_comparison, write_hostile_run, write_run
 
 from d2cp.config import config_from_dict, load_config
+from d2cp.core.files import read_json, write_json
+from d2cp.core.run_directory import RunDirectory
 from d2cp.data import load_table
 from d2cp.errors import RunError
-from d2cp.files import read_json, write_json
 from d2cp.report import words
 from d2cp.report.build import write_report
 from d2cp.report.cells import commonest_mistakes, confusions, typical_values
-from d2cp.report.compare import board, compare_page
-from d2cp.report.data import gather
+from d2cp.report.comparison_page import board, compare_page
 from d2cp.report.encode import picture
 from d2cp.report.html import embedded_json, policy
+from d2cp.report.image_choice import KINDS, choose, kinds
 from d2cp.report.outcomes import PLOT_GROUPS, outcomes, wilson
+from d2cp.report.payload import gather
 from d2cp.report.plots import score_histograms
 from d2cp.report.rows import Rows
-from d2cp.report.sample import KINDS, choose, kinds
 from d2cp.report.steps import collect_more, next_steps, run_command
-from d2cp.run import Run
+from report_artifacts import write_comparison, write_hostile_run, write_run
 
 
 def _rows(n: int, **columns: object) -> Rows:
@@ -247,7 +247,7 @@ def test_report_without_attributes_or_images(tmp_path: Path) -> None:
     assert "Against the true attribute" not in page
 
 
-def _without_attributes(run: Run, stage: str) -> None:
+def _without_attributes(run: RunDirectory, stage: str) -> None:
     """The stage as the pipeline writes it where no attribute is known."""
     before = run.path / stage
     with run.writing(stage, "fixture") as folder:
@@ -296,7 +296,7 @@ def test_pictures_outside_the_run_are_not_read(tmp_path: Path) -> None:
     assert finding is not None and len(finding.pictures) == len(summary["pictures"]) - 1
 
 
-def _rewritten(run: Run, summary: object) -> None:
+def _rewritten(run: RunDirectory, summary: object) -> None:
     files = {
         file.relative_to(run.path / "mine"): file.read_bytes()
         for file in (run.path / "mine").rglob("*")

@@ -12,8 +12,8 @@ import torch
 
 from d2cp.backbone.adapter import Backbone
 from d2cp.backbone.families import Family, Triple, family_of
+from d2cp.core.rng import derive
 from d2cp.errors import BackboneError
-from d2cp.rng import derive
 
 EMBEDDED = "embedded"
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"

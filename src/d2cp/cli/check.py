@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from d2cp.data.check import CheckReport
+    from d2cp.data.inspection import CheckReport
 
 SHOWN = 10
 WIDE = 24
@@ -51,10 +51,10 @@ def check(
 
     Exit code: 0 clean, 1 something to act on, 3 not a data set.
     """
-    from d2cp.data.check import check_table
-    from d2cp.data.load import load_table
+    from d2cp.core.progress import progress
+    from d2cp.data.inspection import check_table
+    from d2cp.data.open_table import load_table
     from d2cp.data.source import ColouredSource
-    from d2cp.progress import progress
 
     table = load_table(data, format=format, columns=_roles(column), images=images, seed=seed)
     quiet = as_json or len(table) < 2000 or isinstance(table.source, ColouredSource)

@@ -45,7 +45,7 @@ def compare(
     quiet: options.Quiet = False,
 ) -> None:
     """Run methods x seeds. Killed anywhere, the same command goes on; finished cells are kept."""
-    from d2cp.methods.compare import run_comparison
+    from d2cp.compare.run_comparison import run_comparison
 
     _one_of("--selection", selection, RULES)
     _one_of("--tier", tier, ("prompts", "features"))

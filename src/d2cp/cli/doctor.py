@@ -61,7 +61,7 @@ def _python() -> Finding:
 
 
 def _packages() -> list[Finding]:
-    from d2cp.environment import PACKAGES, package_versions
+    from d2cp.core.machine import PACKAGES, package_versions
 
     found = package_versions()
     have = ", ".join(f"{n} {v}" for n, v in found.items() if v)
@@ -103,7 +103,7 @@ def _torchvision() -> Finding:
 def _device() -> Finding:
     import torch
 
-    from d2cp.environment import machine_class
+    from d2cp.core.machine import machine_class
 
     return Finding("device", "ok", f"{machine_class()}, {torch.get_num_threads()} torch threads")
 

@@ -27,12 +27,12 @@ def evaluate(
     from rich.console import Console
 
     from d2cp.cli.show import show_results
-    from d2cp.run import Run
-    from d2cp.summary import summarise
+    from d2cp.core.run_directory import RunDirectory
+    from d2cp.report.summary import summarise
 
     results: list[dict[str, Any]] = []
     for path in runs:
-        run = Run.open(path)
+        run = RunDirectory.open(path)
         if data is None:
             run.artifact("evaluate")
             results += summarise(run)["results"]

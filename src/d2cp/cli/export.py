@@ -24,14 +24,16 @@ def export(
     ] = False,
 ) -> None:
     """Write a Hugging Face-style model folder that needs nothing of the run or its backbone."""
-    from d2cp.debias.ship import ship
-    from d2cp.run import Run
+    from d2cp.core.run_directory import RunDirectory
+    from d2cp.export.ship import ship
 
     if onnx:
-        from d2cp.debias.onnx_export import require_onnx
+        from d2cp.export.onnx_file import require_onnx
 
         require_onnx()
-    shipped = ship(Run.open(run).artifact("debias"), to, onnx=onnx, with_shortcut=with_shortcut)
+    shipped = ship(
+        RunDirectory.open(run).artifact("debias"), to, onnx=onnx, with_shortcut=with_shortcut
+    )
     passes = "two branches" if with_shortcut else "one branch"
     typer.echo(f"{to}: {shipped.parameters:,} parameters, {passes}")
     if shipped.onnx_difference is not None:

@@ -15,7 +15,7 @@ def methods(
     ] = False,
 ) -> None:
     """List the methods that `d2cp compare` can run."""
-    from d2cp.methods.registry import methods as known
+    from d2cp.compare.registry import methods as known
 
     specs = [method.spec for method in known().values()]
     if as_json:

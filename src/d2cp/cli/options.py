@@ -53,13 +53,13 @@ def close(out: Path, quiet: bool) -> None:
     from rich.console import Console
 
     from d2cp.cli.show import show
+    from d2cp.core.run_directory import RunDirectory
     from d2cp.report.steps import next_steps
-    from d2cp.run import Run
 
     show(out)
     if not quiet:
         console = Console(highlight=False)
-        for line in next_steps(Run.open(out)):
+        for line in next_steps(RunDirectory.open(out)):
             console.print(line, markup=False, soft_wrap=True)
 
 

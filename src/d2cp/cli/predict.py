@@ -19,7 +19,7 @@ def predict(
 
     An image that cannot be read gives a line with its error; the exit code is then 1.
     """
-    from d2cp.debias.serve import Deployed, image_files
+    from d2cp.export.serving import Deployed, image_files
 
     files = image_files(images)
     failed = False

@@ -20,6 +20,6 @@ def presets(
         typer.echo(json.dumps(load_config(name).to_dict(), indent=2))
         return
     for known in preset_names():
-        text = (files("d2cp.presets") / f"{known}.toml").read_text(encoding="utf-8")
+        text = (files("d2cp.config.presets") / f"{known}.toml").read_text(encoding="utf-8")
         first = text.splitlines()[0].removeprefix("#").strip()
         typer.echo(f"{known:12} {first}")

@@ -48,9 +48,9 @@ def lines(figures: dict[str, Any]) -> list[str]:
 def measure(name: str, train: int, seed: int) -> dict[str, Any]:
     """The figures of one backbone."""
     from d2cp.backbone import load_backbone
-    from d2cp.backbone.probe import probe_mnist
+    from d2cp.backbone.linear_probe import probe_mnist
+    from d2cp.core.machine import machine_class
     from d2cp.data.mnist import load_mnist
-    from d2cp.environment import machine_class
 
     loaded = load_backbone(name)
     began = time.monotonic()

@@ -16,11 +16,11 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Write a run's report: one HTML file that needs no network."""
+    from d2cp.core.run_directory import RunDirectory
     from d2cp.report.build import write_report
     from d2cp.report.words import megabytes
-    from d2cp.run import Run
 
-    file = write_report(Run.open(run), out)
+    file = write_report(RunDirectory.open(run), out)
     typer.echo(f"{file}  ({megabytes(file.stat().st_size)})")
     if show:
         import webbrowser

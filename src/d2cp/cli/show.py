@@ -19,10 +19,10 @@ def show(
     ] = False,
 ) -> None:
     """Print what a run found: data, verdict, results, times."""
-    from d2cp.run import Run
-    from d2cp.summary import summarise
+    from d2cp.core.run_directory import RunDirectory
+    from d2cp.report.summary import summarise
 
-    whole = summarise(Run.open(run))
+    whole = summarise(RunDirectory.open(run))
     if as_json:
         typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
         return

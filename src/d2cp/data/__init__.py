@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from d2cp.data.load import load_table as load_table
+    from d2cp.data.image_access import load_images as load_images
+    from d2cp.data.image_access import open_images as open_images
     from d2cp.data.mnist import load_mnist as load_mnist
-    from d2cp.data.openimages import load_images as load_images
-    from d2cp.data.openimages import open_images as open_images
+    from d2cp.data.open_table import load_table as load_table
     from d2cp.data.store import ImageStore as ImageStore
     from d2cp.data.store import quarantine as quarantine
     from d2cp.data.store import usable as usable
@@ -21,10 +21,10 @@ _HOMES = {
     "ImageStore": "store",
     "quarantine": "store",
     "usable": "store",
-    "load_images": "openimages",
+    "load_images": "image_access",
     "load_mnist": "mnist",
-    "load_table": "load",
-    "open_images": "openimages",
+    "load_table": "open_table",
+    "open_images": "image_access",
 }
 __all__ = sorted(_HOMES)
 

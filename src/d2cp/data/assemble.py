@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.data.labels import encode
+from d2cp.data.label_values import encode
 from d2cp.data.source import FileSource
 from d2cp.data.splits import FRACTIONS, carve_validation, parse_splits, stratified_split
 from d2cp.data.table import SPLITS, Counts, Table

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from d2cp.rng import uniforms
+from d2cp.core.rng import uniforms
 
 
 def to_tensor(images: NDArray[np.uint8]) -> Tensor:

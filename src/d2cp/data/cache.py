@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.files import fingerprint, sync_directory
+from d2cp.core.progress import progress
 from d2cp.data.digests import digest_bytes, ordered_map
 from d2cp.data.images import UnreadableError
 from d2cp.errors import DataError
-from d2cp.files import fingerprint, sync_directory
-from d2cp.progress import progress
 
 LAYOUT = 1
 # Up to here every opening verifies the checksum of the pixels (a second at most); a larger entry

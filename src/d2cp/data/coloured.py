@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.rng import numpy_generator
 from d2cp.data.mnist import Mnist, load_mnist
 from d2cp.data.source import ColouredSource
 from d2cp.data.table import SPLIT_NAMES, Table
-from d2cp.rng import numpy_generator
 
 CMNIST_COUNTS = {
     "train": {"0,0": 254, "0,1": 25284, "1,0": 24231, "1,1": 231},

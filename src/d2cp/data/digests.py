@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from d2cp.core.files import write_csv
 from d2cp.data.images import UnreadableError
 from d2cp.data.source import EncodedSource, Stamp
 from d2cp.errors import RunError
-from d2cp.files import write_csv
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.rng import permutation
 from d2cp.data.store import ImageStore
-from d2cp.rng import permutation
 
 T = TypeVar("T")
 Index = NDArray[np.int64]

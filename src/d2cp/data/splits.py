@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.rng import numpy_generator
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.errors import DataError
-from d2cp.rng import numpy_generator
 
 FRACTIONS = (0.7, 0.15, 0.15)
 _SPELLINGS = {

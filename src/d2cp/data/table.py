@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.rng import numpy_generator
 from d2cp.data.source import ImageSource
 from d2cp.errors import DataError
-from d2cp.rng import numpy_generator
 
 SPLITS = ("train", "val", "test")
 # The embedded sets carry one more: the test digits with colour balanced within each class.

@@ -1,1 +1,1 @@
-"""Stage 2: two prompt-tuned branches, cross null-space projection, and a model to ship."""
+"""Stage 2: two prompt-tuned branches, each read after the other is projected out (DCD)."""

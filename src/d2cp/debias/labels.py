@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.debias.config import DebiasConfig, PseudoSource, SelectionRule
+from d2cp.config.debias import DebiasConfig, PseudoSource, SelectionRule
+from d2cp.core.rng import numpy_generator
 from d2cp.errors import ConfigError
-from d2cp.rng import numpy_generator
 
 Ints = NDArray[np.int64]
 

@@ -16,13 +16,13 @@ from accelerate import Accelerator
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from d2cp.averaging import Average
-from d2cp.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.averaging import Average
+from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.core.metrics_log import MetricsLog
+from d2cp.core.progress import progress
 from d2cp.data.loader import prefetch
-from d2cp.debias.config import DebiasConfig
 from d2cp.errors import TrainingError
-from d2cp.metrics_log import MetricsLog
-from d2cp.progress import progress
 
 Rows = NDArray[np.int64]
 Score = tuple[float, ...]

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from d2cp.backbone import Backbone
-from d2cp.debias.config import DebiasConfig
-from d2cp.debias.group_dro import GroupDRO
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.processes import global_mean
+from d2cp.debias.dual_branch import DualBranch, PromptClassifier
+from d2cp.debias.group_losses import GroupDRO
 from d2cp.debias.labels import Ints, Labels
 from d2cp.debias.loop import Batch
-from d2cp.debias.model import DualBranch, PromptClassifier
-from d2cp.debias.processes import global_mean
 from d2cp.debias.prompts import prompt_mask
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from d2cp.backbone import Backbone, Block, Prefix
-from d2cp.rng import torch_generator
+from d2cp.core.rng import torch_generator
 
 
 def init_prompts(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from d2cp.config.debias import DebiasConfig
 from d2cp.data.augment import eval_view, to_tensor, train_view
 from d2cp.data.store import ImageStore
-from d2cp.debias.config import DebiasConfig
 from d2cp.debias.loop import Read, Rows
 
 

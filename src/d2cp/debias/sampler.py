@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.rng import numpy_generator, permutation
+from d2cp.core.rng import numpy_generator, permutation
 
 
 def sample_weights(groups: NDArray[np.int64], alpha: float) -> NDArray[np.float64]:

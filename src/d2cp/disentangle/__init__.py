@@ -3,6 +3,6 @@
 Light to import: the parts that need torch are imported from their own modules.
 """
 
-from d2cp.disentangle.config import DisentangleConfig
+from d2cp.config.disentangle import DisentangleConfig
 
 __all__ = ["DisentangleConfig"]

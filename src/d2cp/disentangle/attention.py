@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.diffusion import add_noise
-from d2cp.disentangle.model import ConceptModel
 
 
 @torch.no_grad()

@@ -15,11 +15,10 @@ from diffusers import VQModel
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.rng import seeded, torch_generator
 from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
-from d2cp.disentangle.config import DisentangleConfig
-from d2cp.disentangle.init import seeded
-from d2cp.disentangle.loop import Recipe, Watch, fit
-from d2cp.rng import torch_generator
+from d2cp.disentangle.concept_loop import Recipe, Watch, fit
 
 STAGE = "disentangle/autoencoder"
 PLAIN_SHARE = 0.2

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from d2cp.disentangle.space import to_images
-from d2cp.rng import numpy_generator, permutation
+from d2cp.core.rng import numpy_generator, permutation
+from d2cp.disentangle.latent_space import to_images
 
 
 class ImageStore(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from d2cp.files import write_bytes
+from d2cp.core.files import write_bytes
 
 Pixels = NDArray[np.uint8]
 INK, FAINT, PAPER, RULE = (25, 25, 30), (105, 105, 115), (255, 255, 255), (225, 225, 230)

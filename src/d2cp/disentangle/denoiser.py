@@ -5,7 +5,7 @@ from __future__ import annotations
 from diffusers import UNet2DConditionModel
 from torch import Tensor, nn
 
-from d2cp.disentangle.config import DisentangleConfig
+from d2cp.config.disentangle import DisentangleConfig
 
 
 class Sketch(nn.Module):

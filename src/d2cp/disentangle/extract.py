@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from d2cp.disentangle.batches import ImageStore, load_images
-from d2cp.disentangle.model import ConceptModel
+from d2cp.disentangle.concept_model import ConceptModel
 
 
 @dataclass(frozen=True)

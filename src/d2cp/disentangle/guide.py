@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from d2cp.disentangle.config import DisentangleConfig
+from d2cp.config.disentangle import DisentangleConfig
 
 
 def generalised_cross_entropy(logits: Tensor, labels: Tensor, q: float) -> Tensor:

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from d2cp.backbone import load_backbone
-from d2cp.data.openimages import load_images
+from d2cp.core.run_directory import RunDirectory
+from d2cp.data.image_access import load_images
 from d2cp.data.table import SPLIT_NAMES, Table
-from d2cp.debias.artifact import load_artifact
-from d2cp.debias.predict import predict_logits
+from d2cp.debias.logits import predict_logits
+from d2cp.debias.trained_files import load_artifact
 from d2cp.errors import DataError
 from d2cp.evaluate.result import score
-from d2cp.run import Run
 
 METHODS = {"erm": "erm", "debias": "d2cp"}
 
 
 def evaluate_elsewhere(
-    run: Run, table: Table, *, cache_dir: Path | None = None, quiet: bool = False
+    run: RunDirectory, table: Table, *, cache_dir: Path | None = None, quiet: bool = False
 ) -> list[dict[str, Any]]:
     """Results on the test splits of `table`, or on all its images where it has no test split."""
     results = []

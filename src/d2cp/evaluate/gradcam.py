@@ -17,9 +17,9 @@ from PIL import Image
 from torch import Tensor
 
 from d2cp.backbone import Backbone, Block
-from d2cp.debias.model import PromptClassifier
+from d2cp.core.files import write_json
+from d2cp.debias.dual_branch import PromptClassifier
 from d2cp.debias.prompts import normalised, prefixes
-from d2cp.files import write_json
 
 _RAMP = ((16, 18, 66), (43, 84, 153), (45, 160, 160), (170, 210, 90), (255, 240, 90))
 _SIDE = 168

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.rng import numpy_generator
+from d2cp.core.rng import numpy_generator
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
-from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
-from d2cp.methods.contrast import supcon
+from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contrastive import supcon
+from d2cp.compare.heads import fit_class_head
+from d2cp.compare.task import Batch, Order, Task, trainable
+from d2cp.core.rng import numpy_generator, torch_generator
 from d2cp.methods.ppa import FrozenPredictor, class_means
-from d2cp.methods.probe import fit_class_head
-from d2cp.methods.task import Batch, Order, Task, trainable
-from d2cp.rng import numpy_generator, torch_generator
 
 SCALE = 100.0
 POSITIVES = NEGATIVES = 4  # an anchor comes with so many of each

@@ -13,11 +13,11 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from d2cp.methods.contract import Param, Params, Predictor, Spec
-from d2cp.methods.contrast import supcon
-from d2cp.methods.space import Classifier
-from d2cp.methods.task import Batch, ModelPredictor, Task, trainable
-from d2cp.methods.training import predicted, split_budget, train_classifier
+from d2cp.compare.contract import Param, Params, Predictor, Spec
+from d2cp.compare.contrastive import supcon
+from d2cp.compare.task import Batch, ModelPredictor, Task, trainable
+from d2cp.compare.tiers import Classifier
+from d2cp.compare.train_classifier import predicted, split_budget, train_classifier
 
 
 def contrastive_sets(y: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -19,11 +19,11 @@ from scipy.optimize import linprog
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from d2cp.debias.group_dro import group_losses
-from d2cp.methods.contract import Param, Params, Predictor, Spec
-from d2cp.methods.space import Classifier
-from d2cp.methods.task import Batch, ModelPredictor, Task, trainable
-from d2cp.methods.training import train_classifier
+from d2cp.compare.contract import Param, Params, Predictor, Spec
+from d2cp.compare.task import Batch, ModelPredictor, Task, trainable
+from d2cp.compare.tiers import Classifier
+from d2cp.compare.train_classifier import train_classifier
+from d2cp.debias.group_losses import group_losses
 
 Floats = NDArray[np.float64]
 BALANCED = 1e-4  # mu below which the losses count as spread as preferred

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from d2cp.backbone import Backbone
+from d2cp.compare.contract import PRESET, Param, Params, Predictor, Rows, Spec
+from d2cp.compare.task import Batch, Logits, ModelPredictor, Task, trainable
+from d2cp.compare.tiers import Classifier, PromptSpace
+from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.labels import Labels
-from d2cp.debias.model import DualBranch, PromptClassifier
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.projection import fold, null_space_projection, row_space
-from d2cp.methods.contract import PRESET, Param, Params, Predictor, Rows, Spec
-from d2cp.methods.space import Classifier, PromptSpace
-from d2cp.methods.task import Batch, Logits, ModelPredictor, Task, trainable
 
 BRANCHES = 2
 

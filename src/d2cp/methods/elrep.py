@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from d2cp.methods.contract import Param, Params, Predictor, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
+from d2cp.compare.task import Batch, Task
+from d2cp.compare.tiers import Classifier
 from d2cp.methods.pde import PARAMS, fit_pde
-from d2cp.methods.space import Classifier
-from d2cp.methods.task import Batch, Task
 
 
 def elastic_penalty(features: Tensor, theta1: float, theta2: float) -> Tensor:

@@ -5,9 +5,9 @@ Fidelity: as published; the trained part is the task's (prompts and head, or ada
 
 from __future__ import annotations
 
-from d2cp.methods.contract import Params, Predictor, Spec
-from d2cp.methods.task import ModelPredictor, Task, trainable
-from d2cp.methods.training import train_classifier
+from d2cp.compare.contract import Params, Predictor, Spec
+from d2cp.compare.task import ModelPredictor, Task, trainable
+from d2cp.compare.train_classifier import train_classifier
 
 
 class Erm:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.task import Batch, ModelPredictor, Order, Task, trainable
+from d2cp.compare.tiers import Classifier
+from d2cp.compare.train_classifier import split_budget, train_classifier
+from d2cp.core.rng import numpy_generator
 from d2cp.errors import ConfigError
-from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
-from d2cp.methods.space import Classifier
-from d2cp.methods.task import Batch, ModelPredictor, Order, Task, trainable
-from d2cp.methods.training import split_budget, train_classifier
-from d2cp.rng import numpy_generator
 
 Floats = NDArray[np.float64]
 

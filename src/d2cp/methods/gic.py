@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
-from d2cp.methods.contract import Param, Params, Predictor, Spec
-from d2cp.methods.probe import fit_head
-from d2cp.methods.task import Task
-from d2cp.methods.training import train_group_dro
+from d2cp.compare.contract import Param, Params, Predictor, Spec
+from d2cp.compare.heads import fit_head
+from d2cp.compare.task import Task
+from d2cp.compare.train_classifier import train_group_dro
 
 SAME_MIX = 0.01  # a divergence below this: the two sets hardly differ
 

@@ -1,14 +1,14 @@
 """Group DRO (ICLR 20): group weights that grow with the group's loss; sees train groups.
 
 Fidelity: update and loss as published, eta 0.01, groups drawn equally (alpha 1); the trained part
-is prompts, not the whole network. Weights: `d2cp.debias.group_dro`.
+is prompts, not the whole network. Weights: `d2cp.debias.group_losses`.
 """
 
 from __future__ import annotations
 
-from d2cp.methods.contract import Param, Params, Predictor, Spec
-from d2cp.methods.task import Task
-from d2cp.methods.training import train_group_dro
+from d2cp.compare.contract import Param, Params, Predictor, Spec
+from d2cp.compare.task import Task
+from d2cp.compare.train_classifier import train_group_dro
 
 
 class GroupDro:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
-from d2cp.methods.task import ModelPredictor, Task, trainable
-from d2cp.methods.training import predicted, split_budget, train_classifier
-from d2cp.rng import permutation
+from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.task import ModelPredictor, Task, trainable
+from d2cp.compare.train_classifier import predicted, split_budget, train_classifier
+from d2cp.core.rng import permutation
 
 
 def upsampled(wrong: Rows, factor: int) -> Rows:

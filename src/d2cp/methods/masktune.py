@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import interpolate
 
+from d2cp.compare.contract import Params, Predictor, Rows, Spec
+from d2cp.compare.task import ModelPredictor, Task, trainable
+from d2cp.compare.tiers import READ, PromptedImages, PromptSpace, prompt_space
+from d2cp.compare.train_classifier import train_classifier
 from d2cp.data.store import ImageStore
-from d2cp.methods.contract import Params, Predictor, Rows, Spec
-from d2cp.methods.space import READ, PromptedImages, PromptSpace, prompt_space
-from d2cp.methods.task import ModelPredictor, Task, trainable
-from d2cp.methods.training import train_classifier
 
 SHARE = 1 / 3  # of the budget that the masked epoch may take
 

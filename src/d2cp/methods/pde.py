@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
-from d2cp.methods.task import ModelPredictor, Order, Task, trainable
-from d2cp.methods.training import Loss, mean_cross_entropy, train_classifier
-from d2cp.rng import numpy_generator
+from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.task import ModelPredictor, Order, Task, trainable
+from d2cp.compare.train_classifier import Loss, mean_cross_entropy, train_classifier
+from d2cp.core.rng import numpy_generator
 
 PARAMS = {
     "start": Param(default=0.7, low=0.5, high=0.85, published="epoch 140, Waterbirds"),

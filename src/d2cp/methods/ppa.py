@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.heads import fit_head
+from d2cp.compare.task import Task
+from d2cp.compare.tiers import Space
+from d2cp.compare.train_classifier import one_hot_mean
 from d2cp.debias.projection import null_space_projection, row_space
-from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
-from d2cp.methods.probe import fit_head
-from d2cp.methods.space import Space
-from d2cp.methods.task import Task
-from d2cp.methods.training import one_hot_mean
 
 
 def class_means(features: Tensor, y: Tensor, classes: int) -> Tensor:

@@ -6,9 +6,9 @@ true attribute is seen.
 
 from __future__ import annotations
 
-from d2cp.methods.contract import PRESET, Param, Params, Predictor, Spec
-from d2cp.methods.task import ModelPredictor, Task, trainable
-from d2cp.methods.training import train_classifier
+from d2cp.compare.contract import PRESET, Param, Params, Predictor, Spec
+from d2cp.compare.task import ModelPredictor, Task, trainable
+from d2cp.compare.train_classifier import train_classifier
 
 
 class Resample:

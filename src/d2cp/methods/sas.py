@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, interpolate
 
-from d2cp.methods.contract import Param, Params, Predictor, Rows, Spec
-from d2cp.methods.space import Classifier
-from d2cp.methods.task import Batch, Task, trainable
-from d2cp.methods.training import train_classifier
-from d2cp.rng import uniforms
+from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.task import Batch, Task, trainable
+from d2cp.compare.tiers import Classifier
+from d2cp.compare.train_classifier import train_classifier
+from d2cp.core.rng import uniforms
 
 EXTREME = 64  # most extreme images of each value
 CROP = (0.3, 0.5)  # side of a crop, as a share of the image's

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
-from d2cp.methods.contract import Param, Params, Predictor, Spec
-from d2cp.methods.probe import fit_class_head
-from d2cp.methods.space import Classifier
-from d2cp.methods.task import Batch, ModelPredictor, Task, trainable
-from d2cp.methods.training import train_classifier
+from d2cp.compare.contract import Param, Params, Predictor, Spec
+from d2cp.compare.heads import fit_class_head
+from d2cp.compare.task import Batch, ModelPredictor, Task, trainable
+from d2cp.compare.tiers import Classifier
+from d2cp.compare.train_classifier import train_classifier
 
 
 def updated_confusion(confusion: Tensor, bias: Tensor, y: Tensor, decay: float) -> Tensor:

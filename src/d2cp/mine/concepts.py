@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from d2cp.mine.arrays import Floats, Ints
+from d2cp.core.arrays import Floats, Ints
 
 
 def confidence(probability: Floats, y: Ints) -> Floats:

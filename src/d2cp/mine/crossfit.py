@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from d2cp import rng
-from d2cp.mine.arrays import Floats, Ints
-from d2cp.mine.classifier import (
+from d2cp.config.mine import MineConfig
+from d2cp.core import rng
+from d2cp.core.arrays import Floats, Ints
+from d2cp.mine.biased_classifier import (
     feature_probabilities,
     fit_epochs,
     fit_features,
     log_loss,
     sample_weights,
 )
-from d2cp.mine.config import MineConfig
 
 
 def assign_folds(y: Ints, folds: int, seed: int) -> Ints:

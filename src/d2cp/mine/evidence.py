@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d2cp import rng
-from d2cp.mine.arrays import Floats, Ints
-from d2cp.mine.classifier import log_loss, sample_weights
-from d2cp.mine.config import MineConfig
+from d2cp.config.mine import MineConfig
+from d2cp.core import rng
+from d2cp.core.arrays import Floats, Ints
+from d2cp.mine.biased_classifier import log_loss, sample_weights
 from d2cp.mine.crossfit import assign_folds, held_out_probabilities, held_out_signal
 from d2cp.mine.mixture import fit_two_gaussians
 from d2cp.mine.rule import Rule, make_rule

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from d2cp.mine.arrays import Floats, Ints
+from d2cp.core.arrays import Floats, Ints
 
 COLOURS = (
     (46, 98, 170),

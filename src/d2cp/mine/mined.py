@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from d2cp.config.mine import MineConfig
+from d2cp.core.arrays import Floats, Ints
 from d2cp.errors import DataError
-from d2cp.mine.arrays import Floats, Ints
-from d2cp.mine.config import MineConfig
 from d2cp.mine.rule import Rule
 from d2cp.mine.verdict import Verdict
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from d2cp.config.mine import MineConfig
+from d2cp.core.arrays import Floats, Ints
 from d2cp.errors import ConfigError, DataError
-from d2cp.mine.arrays import Floats, Ints
-from d2cp.mine.config import MineConfig
 from d2cp.mine.evidence import gather
 from d2cp.mine.mined import Mined, as_tokens
 from d2cp.mine.rule import make_rule

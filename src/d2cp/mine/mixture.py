@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from d2cp import rng
-from d2cp.mine.arrays import Floats, Ints
+from d2cp.core import rng
+from d2cp.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d2cp.mine.arrays import Floats, Ints
+from d2cp.core.arrays import Floats, Ints
 
 
 def concept_auroc(scalars: ArrayLike, positive: ArrayLike) -> Floats:

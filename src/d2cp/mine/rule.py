@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from d2cp.config.mine import MineConfig
+from d2cp.core.arrays import Floats, Ints, softmax
 from d2cp.errors import ConfigError, DataError
 from d2cp.mine import threshold as cuts
-from d2cp.mine.arrays import Floats, Ints, softmax
-from d2cp.mine.config import MineConfig
 from d2cp.mine.mixture import Clusters, choose_clusters
 from d2cp.mine.score import contributions, partial_logits, scalar_signs, signed_scalar_score
 from d2cp.mine.search import Search

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d2cp.mine.arrays import Floats
+from d2cp.core.arrays import Floats
 
 
 def contributions(

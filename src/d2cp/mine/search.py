@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from d2cp import rng
+from d2cp.config.mine import MineConfig, default_top_m
+from d2cp.core import rng
+from d2cp.core.arrays import Floats, Ints
 from d2cp.mine import concepts as eq
-from d2cp.mine.arrays import Floats, Ints
-from d2cp.mine.classifier import Basis, Linear, feature_probabilities, fit_basis
-from d2cp.mine.config import MineConfig, default_top_m
+from d2cp.mine.biased_classifier import Basis, Linear, feature_probabilities, fit_basis
 from d2cp.mine.crossfit import (
     assign_folds,
     choose_l2,

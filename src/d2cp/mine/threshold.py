@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from d2cp.mine.arrays import Bools, Floats
+from d2cp.core.arrays import Bools, Floats
 from d2cp.mine.mixture import fit_two_gaussians
 
 

@@ -13,22 +13,22 @@ from typing import Any
 from rich.console import Console
 
 from d2cp import __version__
-from d2cp.checkpoint import Checkpointer
 from d2cp.config import Config
-from d2cp.data.openimages import load_images
+from d2cp.core.checkpoint import Checkpointer
+from d2cp.core.files import fingerprint
+from d2cp.core.metrics_log import MetricsLog
+from d2cp.core.processes import from_main, is_main, wait_for_all
+from d2cp.core.run_directory import RunDirectory
+from d2cp.data.image_access import load_images
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
-from d2cp.files import fingerprint
-from d2cp.metrics_log import MetricsLog
-from d2cp.processes import from_main, is_main, wait_for_all
-from d2cp.run import Run
 
 
 @dataclass
 class Context:
     """Made by `pipeline.start.open_run`, handed from stage to stage."""
 
-    run: Run
+    run: RunDirectory
     config: Config
     table: Table
     console: Console

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from d2cp.backbone import load_backbone
+from d2cp.core.processes import is_main
 from d2cp.pipeline.context import Context
-from d2cp.pipeline.debias import labels_of, train
-from d2cp.pipeline.discover import discover
-from d2cp.pipeline.environments import environments
-from d2cp.pipeline.evaluate import evaluate
-from d2cp.processes import is_main
+from d2cp.pipeline.discovery import discover
+from d2cp.pipeline.environment_bits import environments
+from d2cp.pipeline.scoring import evaluate
+from d2cp.pipeline.stage_two import labels_of, train
 
 
 def run_stages(

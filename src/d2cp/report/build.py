@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from d2cp.core.files import read_json, write_text
+from d2cp.core.run_directory import RunDirectory
 from d2cp.data.table import Table
 from d2cp.errors import D2CPError
-from d2cp.files import read_json, write_text
-from d2cp.report.compare import compare_page
-from d2cp.report.data import IMAGE_LIMIT, ReportData, gather
+from d2cp.report.comparison_page import compare_page
 from d2cp.report.html import render
 from d2cp.report.page import load_pictures, run_page
+from d2cp.report.payload import IMAGE_LIMIT, ReportData, gather
 from d2cp.report.steps import commands
+from d2cp.report.summary import summarise
 from d2cp.report.thumbs import find_table, load_thumbnails
-from d2cp.run import Run
-from d2cp.summary import summarise
 
 TOTAL_BYTES = 3_300_000  # of all pictures; a third more as base64: under 5 MB with the text
 LEAST_BYTES = 500_000
 
 
 def write_report(
-    run: Run, out: Path | None = None, *, table: Table | None = None, images: int = IMAGE_LIMIT
+    run: RunDirectory,
+    out: Path | None = None,
+    *,
+    table: Table | None = None,
+    images: int = IMAGE_LIMIT,
 ) -> Path:
     """Write one self-contained file, RUN/report.html unless `out` says otherwise.
 

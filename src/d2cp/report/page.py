@@ -10,12 +10,12 @@ import numpy as np
 
 from d2cp.report import plots
 from d2cp.report.cells import MATRIX_CLASSES, commonest_mistakes
-from d2cp.report.data import MinedPicture, ReportData
 from d2cp.report.encode import MAP_BYTES, Picture, data_uri, picture
-from d2cp.report.evidence import clues, others
+from d2cp.report.finding_evidence import clues, others
 from d2cp.report.html import embedded_json
+from d2cp.report.image_choice import KINDS, threshold_distance
+from d2cp.report.payload import MinedPicture, ReportData
 from d2cp.report.rows import NONE
-from d2cp.report.sample import KINDS, threshold_distance
 from d2cp.report.steps import Step, collect_more, corrected_command
 from d2cp.report.words import flatten, percent, visible
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.run_directory import RunDirectory
 from d2cp.errors import RunError
-from d2cp.run import Run
 
 Ints = NDArray[np.int64]
 NONE = -1  # no value: an image that was not mined, or not answered
@@ -40,7 +40,7 @@ class Rows:
         return list(dict.fromkeys(self.split.tolist()))
 
 
-def read_rows(run: Run) -> Rows:
+def read_rows(run: RunDirectory) -> Rows:
     table = _columns(run.artifact("data") / "table.csv")
     n = len(table["row"])
     _require_order(table["row"], run)
@@ -90,7 +90,7 @@ def _integers(values: list[str]) -> Ints:
     return np.array([int(v) if v else NONE for v in values], dtype=np.int64)
 
 
-def _require_order(rows: list[str], run: Run) -> None:
+def _require_order(rows: list[str], run: RunDirectory) -> None:
     if rows != [str(number) for number in range(len(rows))]:
         raise _mismatch(run.path / "data" / "table.csv")
 

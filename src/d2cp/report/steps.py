@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from d2cp.config import load_config, preset_names
+from d2cp.core.run_directory import RunDirectory
 from d2cp.data.coloured import EMBEDDED_SETS
-from d2cp.report.data import ReportData
+from d2cp.report.payload import ReportData
 from d2cp.report.rows import Ints
+from d2cp.report.summary import summarise
 from d2cp.report.words import SPLIT_WORDS, percent
-from d2cp.run import Run
-from d2cp.summary import summarise
 
 NAMED_OPTIONS = ("preset", "seed", "backbone")
 
@@ -28,7 +28,7 @@ class Step:
     command: str
 
 
-def next_steps(run: Run) -> list[str]:
+def next_steps(run: RunDirectory) -> list[str]:
     """Lines for the end of a command's output: the report, then the commands that follow."""
     report = run.path / "report.html"
     lines = [f"Report: {report}"] if report.is_file() else []
@@ -39,7 +39,7 @@ def next_steps(run: Run) -> list[str]:
 
 
 def commands(path: Path, description: Mapping[str, Any], whole: Mapping[str, Any]) -> list[Step]:
-    """`whole` is what `d2cp.summary.summarise` says."""
+    """`whole` is what `d2cp.report.summary.summarise` says."""
     target = shlex.quote(str(path))
     steps = []
     if "results" in whole:

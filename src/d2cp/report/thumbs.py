@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from d2cp.data.adapters import ADAPTERS
-from d2cp.data.load import load_table
-from d2cp.data.openimages import open_images
+from d2cp.data.image_access import open_images
+from d2cp.data.open_table import load_table
 from d2cp.data.source import ColouredSource
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table

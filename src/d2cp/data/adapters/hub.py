@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from d2cp.data.assemble import Options, finish
 from d2cp.data.images import UnreadableError
-from d2cp.data.labels import encode
+from d2cp.data.label_values import encode
 from d2cp.data.source import Stamp
 from d2cp.data.splits import parse_splits, split_of, stratified_split
 from d2cp.data.table import SPLIT_NAMES, Table

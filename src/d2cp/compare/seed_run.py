@@ -1,0 +1,78 @@
+"""What all methods of one seed share: images, frozen features, mined pseudo attributes.
+
+The stages are those of `d2cp run`, in a run directory of the seed's own, so they are computed once
+and resumed; only methods that declared `pseudo` (or the rule that needs it) cause discovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accelerate import Accelerator
+
+from d2cp.backbone import load_backbone
+from d2cp.compare.footing import Footing
+from d2cp.compare.registry import methods
+from d2cp.compare.task import Pseudo
+from d2cp.compare.tiers import FeatureSpace, PromptSpace, Space
+from d2cp.data import load_table
+from d2cp.pipeline.context import Context
+from d2cp.pipeline.discovery import discover
+from d2cp.pipeline.environment_bits import environments
+from d2cp.pipeline.frozen_features import features
+from d2cp.pipeline.opening import open_run
+
+if TYPE_CHECKING:
+    from d2cp.compare.grid import Grid
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def open_seed(grid: Grid, seed: int, names: Sequence[str]) -> Iterator[tuple[Footing, Say]]:
+    """The footing of the methods `names` for a seed, its run directory locked meanwhile."""
+    config = grid.settings(seed)
+    table = load_table(grid.data, format=grid.format)
+    out = grid.out / "seeds" / str(seed)
+    with open_run(
+        table, out, config, cache_dir=grid.cache_dir, force=grid.force, quiet=grid.quiet
+    ) as context:
+        asked = config.debias.selection == "val_pseudo_groups" or any(
+            "pseudo" in methods()[name].spec.needs for name in names
+        )
+        footing = Footing(
+            table=context.table,
+            space=space_of(context, grid),
+            config=replace(config.debias, use_pseudo=True, use_xrm=True, dual_branch=True),
+            seed=seed,
+            budget=grid.budget,
+            environments=config.environments,
+            mined=mine(context) if asked else None,
+            quiet=grid.quiet,
+        )
+        yield footing, context.say
+
+
+def mine(context: Context) -> Pseudo:
+    """The discover stage and XRM's bits, as `d2cp run` makes them."""
+    found = discover(context)
+    bits = environments(context, found)
+    return Pseudo(found.pseudo, found.attributes, found.score, bits.y, bits.a)
+
+
+def space_of(context: Context, grid: Grid) -> Space:
+    config = context.config
+    frozen, device = features(context), Accelerator().device
+    if grid.tier == "features":
+        return FeatureSpace(frozen, config.debias, device=device)
+    return PromptSpace(
+        load_backbone(config.backbone),
+        context.images(config.debias.resize),
+        frozen,
+        config.debias,
+        seed=config.seed,
+        device=device,
+    )

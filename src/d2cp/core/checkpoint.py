@@ -1,0 +1,134 @@
+"""Checkpoints of a training loop: safetensors only, written atomically, the last two kept.
+
+A damaged newest checkpoint is refused and the one before it is used, with a warning: the loop then
+repeats some steps and, since every draw is a function of the step, arrives at the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from d2cp.core.files import write_bytes
+from d2cp.errors import RunError
+
+_NAME = re.compile(r"step-(\d{9})\.safetensors")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    step: int
+    tensors: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+@dataclass
+class Checkpointer:
+    """Saves and finds the checkpoints of one stage. `identity` names config, data and version."""
+
+    directory: Path
+    identity: str
+    every_seconds: float = 60.0
+    every_steps: int | None = None
+    keep: int = 2
+    force: bool = False
+    _last: float = field(default_factory=time.monotonic)
+
+    def due(self, step: int) -> bool:
+        if self.every_steps is not None:
+            return step % self.every_steps == 0
+        return time.monotonic() - self._last >= self.every_seconds
+
+    def save(self, step: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+        plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        header = {"step": str(step), "identity": self.identity, "state": json.dumps(state)}
+        header["digest"] = _digest(plain, header["state"])
+        path = self.directory / f"step-{step:09d}.safetensors"
+        write_bytes(path, save(plain, metadata=header))
+        for old in self._paths()[self.keep :]:
+            old.unlink(missing_ok=True)
+        self._last = time.monotonic()
+
+    def load(self) -> Checkpoint | None:
+        """The newest checkpoint that is whole, or None when there is none at all."""
+        for path in self._paths():
+            try:
+                with safe_open(path, "pt") as file:
+                    header = file.metadata() or {}
+                    tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                step, state = int(header["step"]), json.loads(header["state"])
+                if header["digest"] != _digest(tensors, header["state"]):
+                    raise ValueError("its bytes have changed")
+            except (SafetensorError, OSError, KeyError, ValueError) as error:
+                warnings.warn(
+                    f"{path} is damaged ({error}); going back to the checkpoint before it",
+                    stacklevel=2,
+                )
+                continue
+            if header.get("identity") != self.identity and not self.force:
+                raise RunError(
+                    f"{path} was made with another configuration, data set or version",
+                    expected=f"identity {self.identity}, found {header.get('identity')}",
+                    remedy="use the settings it was started with, another --out, or --force",
+                )
+            return Checkpoint(step, tensors, state)
+        return None
+
+    def clear(self) -> None:
+        """Remove all checkpoints: the stage's artifact has taken their place."""
+        for path in self._paths():
+            path.unlink(missing_ok=True)
+        if self.directory.is_dir() and not any(self.directory.iterdir()):
+            self.directory.rmdir()
+
+    def _paths(self) -> list[Path]:
+        if not self.directory.is_dir():
+            return []
+        return sorted(
+            (p for p in self.directory.iterdir() if _NAME.fullmatch(p.name)), reverse=True
+        )
+
+
+def _digest(tensors: dict[str, Tensor], state: str) -> str:
+    digest = hashlib.sha256(state.encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """An optimizer's state as flat tensors and JSON-able values."""
+    whole = optimizer.state_dict()
+    tensors: dict[str, Tensor] = {}
+    scalars: dict[str, Any] = {}
+    for index, entries in whole["state"].items():
+        for name, value in entries.items():
+            key = f"optimizer.{index}.{name}"
+            if isinstance(value, Tensor):
+                tensors[key] = value
+            elif value is not None:
+                scalars[key] = value
+    return tensors, {"scalars": scalars, "groups": whole["param_groups"]}
+
+
+def load_optimizer_state(
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], state: dict[str, Any]
+) -> None:
+    entries: dict[int, dict[str, Any]] = {}
+    flat = {k: v for k, v in tensors.items() if k.startswith("optimizer.")} | state["scalars"]
+    for key, value in flat.items():
+        _, index, name = key.split(".", 2)
+        entries.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict({"state": entries, "param_groups": state["groups"]})

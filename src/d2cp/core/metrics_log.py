@@ -1,0 +1,46 @@
+"""metrics.jsonl: one JSON line a logged step, and TensorBoard beside it when it is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+from d2cp.core.files import write_text
+
+
+class MetricsLog:
+    def __init__(self, directory: Path, *, tensorboard: bool = False) -> None:
+        self.path = directory / "metrics.jsonl"
+        self._board: Any = None
+        if tensorboard and importlib.util.find_spec("tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board = SummaryWriter(str(directory / "tensorboard"))
+
+    def __call__(self, stage: str, step: int, **values: float) -> None:
+        line = {"stage": stage, "step": step, **{k: round(float(v), 6) for k, v in values.items()}}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if self._board is not None:
+            for name, value in values.items():
+                self._board.add_scalar(f"{stage}/{name}", value, step)
+
+    def rewind(self, stage: str, step: int) -> None:
+        """Forget what a resumed stage will log again: lines past `step`, a torn last line."""
+        if not self.path.exists():
+            return
+        kept = []
+        for text in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                line = json.loads(text)
+            except json.JSONDecodeError:
+                continue
+            if line["stage"] != stage or line["step"] <= step:
+                kept.append(text)
+        write_text(self.path, "".join(text + "\n" for text in kept))
+
+    def close(self) -> None:
+        if self._board is not None:
+            self._board.close()

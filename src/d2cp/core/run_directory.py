@@ -1,0 +1,177 @@
+"""A run directory: who works on it, what each stage wrote, and whether that is whole and current.
+
+RUN/run.json          config, data set, version        RUN/environment.json   the machine
+RUN/metrics.jsonl     one line a logged step           RUN/<stage>/           one artifact each
+RUN/<stage>/manifest.json   inputs, seconds, SHA-256 of every file
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from d2cp.core.files import read_json, sha256, sync_directory, write_json
+from d2cp.errors import RunError
+
+SCHEMA = 1
+
+
+class RunDirectory:
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def open(cls, path: Path | str) -> RunDirectory:
+        """An existing run; an error that says so where there is none."""
+        run = cls(path)
+        if not (run.path / "run.json").is_file():
+            raise RunError(
+                f"{run.path} is not a run directory (no run.json in it)",
+                expected="a directory made by d2cp run, discover, compare or demo",
+                remedy=f"d2cp run DATA --out {run.path}",
+            )
+        return run
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for this process: a second one gets an error, never a mixed result."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            file = (self.path / ".lock").open("a+")
+        except OSError as error:
+            raise RunError(
+                f"cannot write in {self.path}: {error.strerror}",
+                expected="a writable directory",
+                remedy="choose another --out",
+            ) from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.seek(0)
+                raise RunError(
+                    f"{self.path} is in use by process {file.read().strip() or '?'}",
+                    expected="one process on a run directory",
+                    remedy="wait for it, or choose another --out",
+                ) from error
+            file.seek(0)
+            file.truncate()
+            file.write(str(os.getpid()))
+            file.flush()
+            for stray in self.path.glob(".*.writing-*"):
+                shutil.rmtree(stray, ignore_errors=True)
+            yield
+
+    def start(self, description: dict[str, Any], *, force: bool = False) -> None:
+        """Record what this run is; refuse to go on with a run that is something else.
+
+        Where the data set lies (`path`) may change; its fingerprint may not.
+        """
+        path = self.path / "run.json"
+        if path.exists() and not force:
+            before = read_json(path)
+            for key, value in description.items():
+                if _placeless(before.get(key)) != _placeless(value):
+                    raise RunError(
+                        f"{self.path} was started with another {key}: "
+                        + _difference(before.get(key), value, key),
+                        expected="the settings the run was started with",
+                        remedy="use the same settings, another --out, or --force to redo "
+                        "the stages that change",
+                    )
+            return
+        write_json(path, {"schema": SCHEMA, **description})
+
+    @property
+    def description(self) -> dict[str, Any]:
+        return read_json(self.path / "run.json")  # type: ignore[no-any-return]
+
+    def has(self, stage: str) -> bool:
+        return (self.path / stage / "manifest.json").is_file()
+
+    def manifest(self, stage: str) -> dict[str, Any]:
+        return read_json(self.path / stage / "manifest.json")  # type: ignore[no-any-return]
+
+    def is_current(self, stage: str, inputs: str) -> bool:
+        """Whether the stage's artifact was made from these inputs and is whole."""
+        if not self.has(stage) or self.manifest(stage)["inputs"] != inputs:
+            return False
+        return not self.damage(stage)
+
+    def damage(self, stage: str) -> str:
+        """What is wrong with the stage's files, or an empty string."""
+        for name, entry in self.manifest(stage)["files"].items():
+            file = self.path / stage / name
+            if not file.is_file():
+                return f"{file} is missing"
+            if file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
+                return f"{file} has changed since it was written"
+        return ""
+
+    def artifact(self, stage: str) -> Path:
+        """The stage's folder, its checksums verified."""
+        if not self.has(stage):
+            raise RunError(
+                f"{self.path} has no {stage!r} stage yet",
+                expected=f"a finished {stage} stage",
+                remedy=f"d2cp run DATA --out {self.path}",
+            )
+        if damage := self.damage(stage):
+            raise RunError(
+                damage,
+                expected="the bytes named in the stage's manifest",
+                remedy=f"delete {self.path / stage} and run again; other stages are kept",
+            )
+        return self.path / stage
+
+    @contextmanager
+    def writing(self, stage: str, inputs: str, seconds_before: float = 0.0) -> Iterator[Path]:
+        """A fresh folder for a stage; it takes its name only when the block ends well."""
+        began = time.monotonic()
+        folder = Path(tempfile.mkdtemp(dir=self.path, prefix=f".{stage}.writing-"))
+        try:
+            yield folder
+            files = {
+                str(file.relative_to(folder)): {
+                    "bytes": file.stat().st_size,
+                    "sha256": sha256(file),
+                }
+                for file in sorted(folder.rglob("*"))
+                if file.is_file()
+            }
+            seconds = round(seconds_before + time.monotonic() - began, 2)
+            manifest = {"stage": stage, "inputs": inputs, "seconds": seconds, "files": files}
+            write_json(folder / "manifest.json", manifest)
+            target = self.path / stage
+            if target.exists():
+                old = Path(tempfile.mkdtemp(dir=self.path, prefix=f".{stage}.writing-"))
+                target.rename(old / "old")
+                folder.rename(target)
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                folder.rename(target)
+            target.chmod(0o755)
+            sync_directory(self.path)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _placeless(value: Any) -> Any:
+    return {k: v for k, v in value.items() if k != "path"} if isinstance(value, dict) else value
+
+
+def _difference(before: Any, now: Any, where: str) -> str:
+    """The first place where two nested values differ, in words."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in [*before, *now]:
+            if before.get(key) != now.get(key):
+                return _difference(before.get(key), now.get(key), f"{where}.{key}")
+    return f"{where} was {before!r}, now {now!r}"

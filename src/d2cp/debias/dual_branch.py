@@ -1,0 +1,151 @@
+"""The trainable part: prompts and heads. The frozen backbone is an argument, never a member, so a
+state holds what was trained and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from d2cp.backbone import Backbone
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.rng import torch_generator
+from d2cp.debias.projection import (
+    fold,
+    null_space_projection,
+    null_space_projection_with_grad,
+    row_space,
+)
+from d2cp.debias.prompts import init_prompts, prompted_features
+
+
+def init_head(classes: int, width: int, config: DebiasConfig, *, seed: int, name: str) -> nn.Linear:
+    head = nn.Linear(width, classes, bias=config.head_bias)
+    generator = torch_generator(seed, f"debias/head/{name}")
+    with torch.no_grad():
+        head.weight.copy_(config.head_init * torch.randn(classes, width, generator=generator))
+        if head.bias is not None:
+            head.bias.zero_()
+    return head
+
+
+def _prompts(backbone: Backbone, branches: int, config: DebiasConfig, seed: int) -> Tensor:
+    layers, width = len(backbone.blocks), backbone.width
+    patch = backbone.patch_size
+    return init_prompts(branches, layers, config.prompt_length, width, patch, seed=seed)
+
+
+class PromptClassifier(nn.Module):
+    """One branch: prompts [1, layers, L, D] and a linear head. ERM, rivals, and what is shipped."""
+
+    def __init__(self, prompts: Tensor, head: nn.Linear) -> None:
+        super().__init__()
+        self.prompts = nn.Parameter(prompts)
+        self.head = head
+
+    @classmethod
+    def new(
+        cls, backbone: Backbone, classes: int, config: DebiasConfig, *, seed: int
+    ) -> PromptClassifier:
+        head = init_head(classes, backbone.width, config, seed=seed, name="y")
+        return cls(_prompts(backbone, 1, config, seed), head)
+
+    def features(self, backbone: Backbone, images: Tensor, mask: Tensor | None = None) -> Tensor:
+        """h [B, D]; `mask` is the step's prompt dropout."""
+        prompts = self.prompts if mask is None else self.prompts * mask
+        return prompted_features(backbone, prompts, images)[0]
+
+    def forward(self, backbone: Backbone, images: Tensor, mask: Tensor | None = None) -> Tensor:
+        logits: Tensor = self.head(self.features(backbone, images, mask))
+        return logits
+
+
+class DualBranch(nn.Module):
+    """V^y, V^a, W^y, W^a: each branch is read after the other head's row space was removed."""
+
+    def __init__(
+        self, prompts: Tensor, head_y: nn.Linear, head_a: nn.Linear, config: DebiasConfig
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.prompts = nn.Parameter(prompts)
+        self.head_y = head_y
+        self.head_a = head_a
+
+    @classmethod
+    def new(
+        cls, backbone: Backbone, classes: int, attributes: int, config: DebiasConfig, *, seed: int
+    ) -> DualBranch:
+        return cls(
+            _prompts(backbone, 2, config, seed),
+            init_head(classes, backbone.width, config, seed=seed, name="y"),
+            init_head(attributes, backbone.width, config, seed=seed, name="a"),
+            config,
+        )
+
+    def forward(
+        self, backbone: Backbone, images: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Logits W^y P0^a h^y and W^a P0^y h^a."""
+        prompts = self.prompts if mask is None else self.prompts * mask
+        h_y, h_a = prompted_features(backbone, prompts, images)
+        return (
+            self.head_y(self._without(h_y, self.head_a)),
+            self.head_a(self._without(h_a, self.head_y)),
+        )
+
+    def _without(self, features: Tensor, head: nn.Linear) -> Tensor:
+        rank = self.config.projection_rank
+        if self.config.projector_grad:
+            return null_space_projection_with_grad(features, head.weight, rank)
+        return null_space_projection(features, row_space(head.weight, rank))
+
+    def classifier(self) -> PromptClassifier:
+        """The target branch with P0^a folded into its head: one pass, same logits."""
+        return self._folded(0, self.head_y, self.head_a)
+
+    def shortcut(self) -> PromptClassifier:
+        """The spurious branch, folded: tells the suspected shortcut value of an image."""
+        return self._folded(1, self.head_a, self.head_y)
+
+    @torch.no_grad()
+    def _folded(self, branch: int, head: nn.Linear, other: nn.Linear) -> PromptClassifier:
+        basis = row_space(other.weight, self.config.projection_rank)
+        folded = nn.Linear(head.in_features, head.out_features, bias=head.bias is not None)
+        folded.to(head.weight.device)
+        folded.weight.copy_(fold(head.weight, basis))
+        if head.bias is not None:
+            folded.bias.copy_(head.bias)
+        return PromptClassifier(self.prompts[branch : branch + 1].detach().clone(), folded)
+
+
+@dataclass(frozen=True)
+class ParameterCount:
+    """Trainable parameters beside the frozen backbone's."""
+
+    branch: int  # prompts and head of the target branch: what is deployed
+    trained: int  # all branches
+    backbone: int
+
+    @classmethod
+    def of(cls, model: DualBranch | PromptClassifier, backbone: nn.Module) -> ParameterCount:
+        head = model.head_y if isinstance(model, DualBranch) else model.head
+        return cls(
+            branch=model.prompts[0].numel() + _count(head),
+            trained=_count(model),
+            backbone=_count(backbone),
+        )
+
+    def __str__(self) -> str:
+        def share(count: int) -> str:
+            return f"{count:,} ({100 * count / self.backbone:.2f}%)"
+
+        return (
+            f"one branch (deployed) {share(self.branch)}, trained {share(self.trained)} "
+            f"of a backbone of {self.backbone:,} parameters"
+        )
+
+
+def _count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())

@@ -1,0 +1,101 @@
+"""The artifact of stage 2: model.safetensors and debias.json, all that evaluation and export need
+besides the backbone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from d2cp.config.debias import DebiasConfig
+from d2cp.config.strict import build
+from d2cp.core.files import read_json, write_bytes, write_json
+from d2cp.debias.dual_branch import DualBranch, ParameterCount, PromptClassifier
+from d2cp.debias.loop import Fitted
+from d2cp.debias.train import Trained
+from d2cp.errors import RunError
+
+WEIGHTS, DESCRIPTION = "model.safetensors", "debias.json"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A trained model with the names it speaks of. `backbone` is what `load_backbone` takes."""
+
+    trained: Trained
+    backbone: str
+    class_names: tuple[str, ...]
+    attribute_names: tuple[str, ...]
+    centre_crop: int | None = None  # of the data set: cut out before the resize
+
+
+def save_artifact(directory: Path, artifact: Artifact) -> None:
+    trained = artifact.trained
+    state = {name: value.cpu().contiguous() for name, value in trained.model.state_dict().items()}
+    write_bytes(directory / WEIGHTS, save_tensors(state, metadata={"format": "pt"}))
+    fitted = asdict(trained.fitted)
+    write_json(
+        directory / DESCRIPTION,
+        {
+            "backbone": artifact.backbone,
+            "class_names": artifact.class_names,
+            "attribute_names": artifact.attribute_names,
+            "centre_crop": artifact.centre_crop,
+            "seed": trained.seed,
+            "parameters": asdict(trained.parameters),
+            "fitted": fitted,
+            "config": asdict(trained.config),
+        },
+    )
+
+
+def load_artifact(directory: Path) -> Artifact:
+    path = directory / WEIGHTS
+    try:
+        state = load_tensors(path.read_bytes())
+    except (SafetensorError, OSError) as error:
+        raise RunError(
+            f"{path} cannot be read: {error}",
+            expected="the weights of a finished debias stage",
+            remedy="run the stage again: the other stages are kept",
+        ) from error
+    found = read_json(directory / DESCRIPTION)
+    config = build(DebiasConfig, found["config"], "debias")
+    trained = Trained(
+        _model(state, config),
+        config,
+        int(found["seed"]),
+        _fitted(found["fitted"]),
+        ParameterCount(**found["parameters"]),
+    )
+    return Artifact(
+        trained,
+        found["backbone"],
+        tuple(found["class_names"]),
+        tuple(found["attribute_names"]),
+        found["centre_crop"],
+    )
+
+
+def _fitted(values: dict[str, Any]) -> Fitted:
+    score = values["best_score"]
+    return Fitted(**{**values, "best_score": None if score is None else tuple(score)})
+
+
+def _model(state: dict[str, Tensor], config: DebiasConfig) -> DualBranch | PromptClassifier:
+    def head(name: str) -> nn.Linear:
+        classes, width = state[f"{name}.weight"].shape
+        return nn.Linear(width, classes, bias=f"{name}.bias" in state)
+
+    model: DualBranch | PromptClassifier
+    if "head_y.weight" in state:
+        model = DualBranch(state["prompts"], head("head_y"), head("head_a"), config)
+    else:
+        model = PromptClassifier(state["prompts"], head("head"))
+    model.load_state_dict(state)
+    return model

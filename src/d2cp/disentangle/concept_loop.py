@@ -1,0 +1,173 @@
+"""One plain training loop for the parts of stage 1: resumable, averaged, clipped, watched."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from torch import Tensor, nn
+
+from d2cp.core.averaging import Average
+from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.core.progress import Bar, progress
+from d2cp.errors import TrainingError
+
+LOG_EVERY = 20
+
+
+def make_accelerator(precision: str) -> Accelerator:
+    """accelerate keeps its state for the life of the process: a stage that wants another precision
+    than the stage before it must clear that first."""
+    AcceleratorState._reset_state(reset_partial_state=False)
+    return Accelerator(mixed_precision=precision)
+
+
+class MetricsSink(Protocol):
+    def __call__(self, stage: str, step: int, **values: float) -> None: ...
+
+    def rewind(self, stage: str, step: int) -> None: ...
+
+
+ProgressFactory = Callable[..., contextlib.AbstractContextManager[Bar]]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who looks on: where checkpoints go, what is shown, what is logged."""
+
+    checkpointer: Checkpointer | None = None
+    progress: ProgressFactory = progress
+    log: MetricsSink | None = None
+
+    def part(self, name: str) -> Watch:
+        """The same for a part of the stage, with checkpoints in a folder of its own."""
+        if self.checkpointer is None:
+            return self
+        folder = self.checkpointer.directory / name
+        return replace(self, checkpointer=replace(self.checkpointer, directory=folder))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a part trains. `ema` 0 keeps the last weights; `ema_prefix` names what is averaged."""
+
+    steps: int
+    batch: int
+    lr: float
+    lr_decay: str = "cosine"
+    warmup: int = 0
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    ema: float = 0.0
+    ema_warmup: bool = True
+    ema_prefix: str = ""
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """Linear warm-up, then constant or half a cosine."""
+    if step < recipe.warmup:
+        return recipe.lr * (step + 1) / recipe.warmup
+    if recipe.lr_decay == "constant":
+        return recipe.lr
+    done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    return recipe.lr * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def fit(
+    module: nn.Module,
+    loss_at: Callable[[nn.Module, int], Tensor],
+    recipe: Recipe,
+    accelerator: Accelerator,
+    watch: Watch,
+    stage: str,
+) -> None:
+    """Train `module` in place; it ends with its averaged weights, in evaluation mode.
+
+    `loss_at(module, step)` is this process's share of the step's loss. Everything drawn must be a
+    function of the step: then a killed run, resumed, ends with the same bits.
+    """
+    weights = [p for p in module.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(
+        weights, lr=recipe.lr, weight_decay=recipe.weight_decay, fused=True
+    )
+    module.train()
+    wrapped, optimizer = accelerator.prepare(module, optimizer)
+    average = Average(module, recipe.ema, warmup=recipe.ema_warmup, prefix=recipe.ema_prefix)
+    start = _resume(module, optimizer, average, accelerator, watch, stage)
+    with watch.progress(recipe.steps, stage, done=start) as bar:
+        for step in range(start, recipe.steps):
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(recipe, step)
+            loss = loss_at(wrapped, step)
+            accelerator.backward(loss)
+            if recipe.clip:
+                accelerator.clip_grad_norm_(weights, recipe.clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            average.update(step)
+            value = _finite(loss, step, stage, recipe)
+            bar.step(images=recipe.batch, loss=value)
+            if watch.log and accelerator.is_main_process and step % LOG_EVERY == 0:
+                watch.log(stage, step, loss=value, lr=learning_rate(recipe, step))
+            last = step + 1 == recipe.steps
+            saver = watch.checkpointer
+            if saver and accelerator.is_main_process and (last or saver.due(step + 1)):
+                _save(saver, step + 1, module, optimizer, average, accelerator)
+    average.install()
+    accelerator.unwrap_model(wrapped, keep_fp32_wrapper=False)  # undo the wrapping of `forward`
+    module.eval()
+
+
+def _finite(loss: Tensor, step: int, stage: str, recipe: Recipe) -> float:
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise TrainingError(
+            f"{stage}: the loss is {value} at step {step}",
+            expected="a finite loss",
+            remedy=f"lower the learning rate (now {recipe.lr:g}), or use precision = no",
+        )
+    return value
+
+
+def _save(
+    saver: Checkpointer,
+    step: int,
+    module: nn.Module,
+    optimizer: Any,
+    average: Average,
+    accelerator: Accelerator,
+) -> None:
+    tensors, state = optimizer_state(optimizer)
+    tensors |= {f"model.{name}": value for name, value in module.state_dict().items()}
+    tensors |= average.tensors()
+    state["scaler"] = accelerator.scaler.state_dict() if accelerator.scaler else None
+    saver.save(step, tensors, state)
+
+
+def _resume(
+    module: nn.Module,
+    optimizer: Any,
+    average: Average,
+    accelerator: Accelerator,
+    watch: Watch,
+    stage: str,
+) -> int:
+    found = watch.checkpointer.load() if watch.checkpointer else None
+    step = found.step if found else 0
+    if watch.log and accelerator.is_main_process:
+        watch.log.rewind(stage, step - 1)
+    if found is None:
+        return 0
+    names = module.state_dict()
+    module.load_state_dict({name: found.tensors[f"model.{name}"] for name in names})
+    average.restore(found.tensors)
+    load_optimizer_state(optimizer, found.tensors, found.state)
+    if found.state["scaler"] and accelerator.scaler:
+        accelerator.scaler.load_state_dict(found.state["scaler"])
+    return step

@@ -1,0 +1,111 @@
+"""The concept model: image → K scalars → K tokens → conditioned denoiser."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.rng import seeded
+from d2cp.disentangle.denoiser import Sketch, build_denoiser
+from d2cp.disentangle.diffusion import alphas_cumprod, noise_from_z0
+from d2cp.disentangle.encoder import build_encoder
+from d2cp.disentangle.guide import Guide
+from d2cp.disentangle.latent_space import Space
+from d2cp.disentangle.tokens import build_tokens
+
+
+class ConceptModel(nn.Module):
+    """EncDiff, with the last scalars taken from the guide where there is one.
+
+    The space and the guide are finished, and frozen, before the rest trains.
+    """
+
+    latent_mean: Tensor
+    latent_std: Tensor
+    alpha_bar: Tensor
+
+    def __init__(
+        self, config: DisentangleConfig, space: Space, guide: Guide | None, seed: int
+    ) -> None:
+        super().__init__()
+        self.config, self.space, self.guide = config, space, guide
+        with seeded(seed, "disentangle/init"):
+            free = config.concepts - self.guided
+            self.encoder = build_encoder(
+                config.encoder, config.size, free, config.encoder_width, config.encoder_hidden
+            )
+            self.norm = nn.BatchNorm1d(free, affine=False) if config.scalar_norm else nn.Identity()
+            self.tokens = build_tokens(
+                config.token_map,
+                config.concepts,
+                config.token_hidden,
+                config.token_dim,
+                config.token_gain,
+            )
+            self.denoiser = build_denoiser(config, space.channels, space.side)
+            self.sketch = (
+                Sketch(config.concepts, config.token_dim, config.unet_sketch, space.side)
+                if config.unet_sketch
+                else None
+            )
+        self.register_buffer("latent_mean", torch.zeros(()))
+        self.register_buffer("latent_std", torch.ones(()))
+        bar = alphas_cumprod(config.schedule, config.timesteps, config.beta_start, config.beta_end)
+        self.register_buffer("alpha_bar", bar)
+
+    @property
+    def guided(self) -> int:
+        """How many of the scalars, the last ones, come from the guide."""
+        return 0 if self.guide is None else self.guide.concepts
+
+    def scalars(self, images: Tensor, guided: Tensor) -> Tensor:
+        """S (Eq. weight_definition): the encoder's scalars, then the guide's [B,G]."""
+        return torch.cat([self.norm(self.encoder(images)), guided], dim=1)
+
+    def split(self, scalars: Tensor) -> tuple[Tensor, Tensor]:
+        """[B,K] to the encoder's scalars and the guide's."""
+        free = self.config.concepts - self.guided
+        return scalars[:, :free], scalars[:, free:]
+
+    def guided_scalars(self, images: Tensor, rows: NDArray[np.int64]) -> Tensor:
+        """The guide's scalars of these rows of the table [B,G]; G = 0 without a guide."""
+        if self.guide is None:
+            return images.new_zeros(len(images), 0)
+        return self.guide.scalars(images, rows)
+
+    def concept_tokens(self, scalars: Tensor) -> Tensor:
+        """Φ(S) (Eq. mapping_function): [B,K] to [B,K,D]."""
+        return cast(Tensor, self.tokens(scalars))
+
+    def denoise(self, z_t: Tensor, t: Tensor, tokens: Tensor) -> Tensor:
+        """ε_θ(z_t, t, Φ(S))."""
+        z = z_t if self.sketch is None else torch.cat([z_t, self.sketch(tokens)], dim=1)
+        out = cast(Tensor, self.denoiser(z, t, tokens, return_dict=False)[0])
+        return noise_from_z0(out, z_t, self.alpha_bar[t]) if self.config.predict == "z0" else out
+
+    def forward(
+        self, images: Tensor, guided: Tensor, z_t: Tensor, t: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The predicted noise, and the scalars it was conditioned on."""
+        scalars = self.scalars(images, guided)
+        return self.denoise(z_t, t, self.concept_tokens(scalars)), scalars
+
+    def to_latents(self, images: Tensor) -> Tensor:
+        """Images to latents of about unit variance, where the noise schedule is meant to work."""
+        return (self.space.encode(images) - self.latent_mean) / self.latent_std
+
+    def to_images(self, latents: Tensor, *, quantise: bool = True) -> Tensor:
+        """The inverse. A VQ space snaps the UNSCALED latents to its codebook unless told not to."""
+        return self.space.decode(latents * self.latent_std + self.latent_mean, quantise=quantise)
+
+    def latent_bounds(self) -> tuple[float, float]:
+        """The least and greatest value a latent can take; unbounded in a VQ space."""
+        if self.space.quantises:
+            return -float("inf"), float("inf")
+        mean, std = float(self.latent_mean), float(self.latent_std)
+        return (-1 - mean) / std, (1 - mean) / std

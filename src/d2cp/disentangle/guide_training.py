@@ -1,0 +1,135 @@
+"""Training the guide: cross-fitted lazy networks, and the scale of their scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.rng import permutation, seeded, torch_generator
+from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
+from d2cp.disentangle.concept_loop import Recipe, Watch, fit
+from d2cp.disentangle.guide import Guide, cross_fitted, generalised_cross_entropy
+
+
+def train_guide(
+    store: ImageStore,
+    rows: NDArray[np.int64],
+    y: NDArray[np.int64],
+    config: DisentangleConfig,
+    seed: int,
+    accelerator: Accelerator,
+    watch: Watch,
+) -> tuple[Guide, Tensor]:
+    """Train each network on the images of the other folds, with their labels.
+
+    Beside the guide, its networks' logits [F,N,C] of these rows, whose folds are `guide.folds`.
+    """
+    values, labels = np.unique(y, return_inverse=True)
+    folds = assign_folds(len(rows), config.guide_folds, seed)
+    with seeded(seed, "disentangle/guide"):
+        guide = Guide.sized(config, len(values), len(rows))
+    guide.to(accelerator.device)
+    guide.rows.copy_(torch.from_numpy(rows))
+    guide.folds.copy_(torch.from_numpy(folds))
+    for number, net in enumerate(guide.nets):
+        seen = np.flatnonzero(folds != number)
+        loss_at = _loss(
+            store, rows[seen], labels[seen], len(values), config, seed, number, accelerator
+        )
+        recipe = Recipe(
+            steps=config.guide_steps,
+            batch=config.guide_batch,
+            lr=config.guide_lr,
+            warmup=min(20, config.guide_steps // 10),
+            weight_decay=config.guide_weight_decay,
+        )
+        name = f"guide-{number}"
+        fit(net, loss_at, recipe, accelerator, watch.part(name), f"disentangle/{name}")
+    logits = _all_logits(guide, store, rows)
+    _set_scale(guide, logits)
+    return guide.requires_grad_(False), logits
+
+
+def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
+    """A fold for each image, of even sizes and blind to the labels: an image's label decides
+    nothing about the network that scores it."""
+    out = np.empty(n, dtype=np.int64)
+    out[permutation(seed, "disentangle/folds", 0, n)] = np.arange(n) % folds
+    return out
+
+
+def _loss(
+    store: ImageStore,
+    rows: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    classes: int,
+    config: DisentangleConfig,
+    seed: int,
+    number: int,
+    accelerator: Accelerator,
+) -> Callable[[nn.Module, int], Tensor]:
+    stage = f"disentangle/guide/{number}"
+    counts = np.bincount(labels, minlength=classes)
+    balance = torch.from_numpy(len(labels) / (len(counts) * counts.clip(min=1))).float()
+
+    def loss_at(net: nn.Module, step: int) -> Tensor:
+        where = batch_positions(seed, stage, step, config.guide_batch, len(rows))
+        where = where[accelerator.process_index :: accelerator.num_processes]
+        images = load_images(store, rows[where])
+        images = augment(images, torch_generator(seed, stage, step), config)
+        target = torch.from_numpy(labels[where])
+        weight = balance[target].to(accelerator.device)
+        logits = net(images.to(accelerator.device))
+        each = generalised_cross_entropy(logits, target.to(accelerator.device), config.guide_q)
+        return (each * weight).mean()
+
+    return loss_at
+
+
+def augment(images: Tensor, draw: torch.Generator, config: DisentangleConfig) -> Tensor:
+    """Random mirror images and shifts (edges repeated): harder to remember, as easy to see."""
+    if config.guide_flip:
+        flip = torch.rand(len(images), generator=draw) < 0.5
+        images = torch.where(flip[:, None, None, None], images.flip(-1), images)
+    reach = round(config.guide_shift * images.shape[-1])
+    if reach:
+        side = images.shape[-1]
+        padded = F.pad(images, (reach,) * 4, mode="replicate")
+        dy, dx = torch.randint(2 * reach + 1, (2, len(images)), generator=draw)
+        steps = torch.arange(side)
+        y = (dy[:, None] + steps)[:, None, :, None]
+        x = (dx[:, None] + steps)[:, None, None, :]
+        b = torch.arange(len(images))[:, None, None, None]
+        images = padded[b, torch.arange(3)[None, :, None, None], y, x]
+    return images
+
+
+@torch.no_grad()
+def _all_logits(
+    guide: Guide, store: ImageStore, rows: NDArray[np.int64], batch: int = 256
+) -> Tensor:
+    device = guide.basis.device
+    some = (rows[i : i + batch] for i in range(0, len(rows), batch))
+    return torch.cat([guide.logits(load_images(store, part).to(device)) for part in some], dim=1)
+
+
+def _set_scale(guide: Guide, logits: Tensor) -> None:
+    """Align the networks (each one's held-out logits centred, unit norm on average) and keep the
+    directions in which the held-out logits vary most."""
+    for number in range(len(guide.nets)):
+        own = logits[number, guide.folds == number]
+        guide.centre[number] = own.mean(0)
+        guide.scale[number] = (own - own.mean(0)).norm(dim=1).pow(2).mean().sqrt().clamp(min=1e-6)
+    aligned = (logits - guide.centre[:, None]) / guide.scale[:, None, None]
+    held_out = cross_fitted(aligned, guide.folds)
+    values, vectors = torch.linalg.eigh(held_out.T @ held_out / len(held_out))
+    top = vectors[:, -guide.concepts :].flip(-1)
+    sign = top[-1].sign() + (top[-1] == 0)
+    guide.basis.copy_(top * sign / values[-guide.concepts :].flip(-1).clamp(min=1e-6).sqrt())

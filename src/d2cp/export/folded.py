@@ -1,0 +1,108 @@
+"""From a trained artifact to a folder to ship."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from d2cp.backbone import Backbone
+from d2cp.core.files import write_json
+from d2cp.debias.dual_branch import PromptClassifier
+from d2cp.debias.prompts import prefixes
+from d2cp.debias.trained_files import Artifact
+from d2cp.errors import ConfigError
+from d2cp.export.hugging_face import D2CPClassifierConfig, D2CPForImageClassification
+
+
+@torch.no_grad()
+def deployed_model(
+    artifact: Artifact,
+    backbone: Backbone,
+    backbone_config: dict[str, Any],
+    *,
+    with_shortcut: bool = False,
+) -> D2CPForImageClassification:
+    """The target branch with P0^a in its head; with the spurious branch beside it if asked.
+
+    `backbone_config` is the transformers configuration that `backbone` was loaded with.
+    """
+    classifier = artifact.trained.classifier()
+    shortcut = artifact.trained.shortcut() if with_shortcut else None
+    if with_shortcut and shortcut is None:
+        raise ConfigError(
+            "this run has no spurious branch to export",
+            expected="a run with debias.dual_branch = true",
+            remedy="export without --with-shortcut",
+        )
+    config = artifact.trained.config
+    model = D2CPForImageClassification(
+        D2CPClassifierConfig(
+            backbone=backbone_config,
+            prompt_length=config.prompt_length,
+            head_bias=config.head_bias,
+            shortcut_labels=None if shortcut is None else list(artifact.attribute_names),
+            image_size=config.image_size,
+            resize=config.resize,
+            centre_crop=artifact.centre_crop,
+            id2label=dict(enumerate(artifact.class_names)),
+            label2id={name: index for index, name in enumerate(artifact.class_names)},
+        )
+    )
+    model.backbone.load_state_dict(backbone.state_dict())
+    branches = [classifier] if shortcut is None else [classifier, shortcut]
+    keys, values = zip(*(_prefix_stack(backbone, branch) for branch in branches), strict=True)
+    model.prefix_keys.copy_(torch.cat(keys))
+    model.prefix_values.copy_(torch.cat(values))
+    model.head.load_state_dict(classifier.head.state_dict())
+    if shortcut is not None:
+        model.shortcut_head.load_state_dict(shortcut.head.state_dict())
+    model.requires_grad_(False).eval()
+    return model
+
+
+def _prefix_stack(backbone: Backbone, branch: PromptClassifier) -> tuple[Tensor, Tensor]:
+    """Keys and values [1, layers, heads, L, d]."""
+    layers = prefixes(backbone, branch.prompts)
+    keys, values = zip(*layers, strict=True)
+    return torch.stack(keys, dim=1), torch.stack(values, dim=1)
+
+
+def save_deployed(model: D2CPForImageClassification, backbone: Backbone, directory: Path) -> None:
+    """config.json, model.safetensors and preprocessor_config.json."""
+    model.save_pretrained(directory)
+    config = model.config
+    write_json(
+        directory / "preprocessor_config.json",
+        {
+            "image_processor_type": "CLIPImageProcessor",  # resize, centre crop, normalise
+            "do_convert_rgb": True,
+            "do_resize": True,
+            "size": {"shortest_edge": config.resize},
+            "resample": 2,
+            "do_center_crop": True,
+            "crop_size": {"height": config.image_size, "width": config.image_size},
+            "do_rescale": True,
+            "rescale_factor": 1 / 255,
+            "do_normalize": True,
+            "image_mean": list(backbone.mean),
+            "image_std": list(backbone.std),
+        },
+    )
+
+
+def backbone_configuration(name_or_folder: str) -> dict[str, Any]:
+    """The transformers configuration of a backbone that `load_backbone` can load."""
+    from transformers import AutoConfig
+
+    from d2cp.backbone.load import EMBEDDED, EMBEDDED_FOLDER, quiet
+
+    source = str(EMBEDDED_FOLDER) if name_or_folder == EMBEDDED else name_or_folder
+    with quiet():
+        config = AutoConfig.from_pretrained(source)
+    if config.model_type == "clip":
+        config = config.vision_config
+    values: dict[str, Any] = config.to_dict()
+    return values

@@ -1,0 +1,121 @@
+"""Predictions of a deployed model for image files; a file that cannot be read stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from d2cp.backbone.load import quiet
+from d2cp.core.files import read_json
+from d2cp.data.augment import eval_view, to_tensor
+from d2cp.data.images import EXTENSIONS, MAX_BYTES, UnreadableError, decode, to_square
+from d2cp.errors import DataError, RunError
+from d2cp.export.hugging_face import D2CPForImageClassification
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A folder written by `d2cp export`, loaded."""
+
+    model: D2CPForImageClassification
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @classmethod
+    def load(cls, folder: Path) -> Deployed:
+        from safetensors import SafetensorError
+
+        kind = read_json(folder / "config.json").get("model_type")
+        if kind != D2CPForImageClassification.config_class.model_type:
+            raise RunError(
+                f"{folder} holds a model of type {kind!r}",
+                expected="a folder written by d2cp export",
+                remedy=f"d2cp export RUN --to {folder}",
+            )
+        processor = read_json(folder / "preprocessor_config.json")
+        try:
+            with quiet():
+                model = D2CPForImageClassification.from_pretrained(
+                    str(folder), local_files_only=True, use_safetensors=True
+                )
+        except (OSError, SafetensorError, RuntimeError, ValueError) as error:
+            raise RunError(
+                f"the model in {folder} cannot be loaded: {str(error).splitlines()[0]}",
+                expected="a whole folder written by d2cp export",
+                remedy="export it again",
+            ) from error
+        mean, std = tuple(processor["image_mean"]), tuple(processor["image_std"])
+        return cls(model.requires_grad_(False).eval(), mean, std)
+
+    def pixels(self, squares: Sequence[NDArray[np.uint8]]) -> Tensor:
+        """uint8 squares of side `resize` as normalised centre crops."""
+        images = eval_view(to_tensor(np.stack(squares)), self.model.config.image_size)
+        mean = torch.tensor(self.mean).view(3, 1, 1)
+        return (images - mean) / torch.tensor(self.std).view(3, 1, 1)
+
+    def read(self, path: Path) -> NDArray[np.uint8]:
+        """The image as training saw it before its crop; raises UnreadableError."""
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise UnreadableError(error.strerror or str(error)) from None
+        config = self.model.config
+        return to_square(decode(data), config.resize, centre_crop=config.centre_crop)
+
+    def predict(self, paths: Sequence[Path], batch_size: int = 32) -> Iterator[dict[str, Any]]:
+        """One record a file, in order: label and probabilities, or the error."""
+        for start in range(0, len(paths), batch_size):
+            part = paths[start : start + batch_size]
+            records: list[dict[str, Any]] = [{"file": str(path)} for path in part]
+            squares = []
+            for record, path in zip(records, part, strict=True):
+                try:
+                    squares.append(self.read(path))
+                except UnreadableError as error:
+                    record["error"] = str(error)
+            good = [record for record in records if "error" not in record]
+            if good:
+                self._fill(good, self.pixels(squares))
+            yield from records
+
+    @torch.no_grad()
+    def _fill(self, records: list[dict[str, Any]], pixels: Tensor) -> None:
+        out, config = self.model(pixels), self.model.config
+        labels = [config.id2label[index] for index in range(config.num_labels)]
+        for record, row in zip(records, out.logits.softmax(1).tolist(), strict=True):
+            record["label"], record["probabilities"] = _named(labels, row)
+        if out.shortcut_logits is not None:
+            rows = out.shortcut_logits.softmax(1).tolist()
+            for record, row in zip(records, rows, strict=True):
+                value, shares = _named(config.shortcut_labels, row)
+                record["shortcut"], record["shortcut_probabilities"] = value, shares
+
+
+def _named(names: list[str], shares: list[float]) -> tuple[str, dict[str, float]]:
+    named = {name: round(share, 6) for name, share in zip(names, shares, strict=True)}
+    return names[int(np.argmax(shares))], named
+
+
+def image_files(paths: Sequence[Path]) -> list[Path]:
+    """Files as given; a folder stands for the image files below it, sorted."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = (p for p in path.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
+            found += sorted(inside)
+        else:
+            found.append(path)
+    if not found:
+        raise DataError(
+            f"no image files below {', '.join(map(str, paths))}",
+            expected=", ".join(sorted(EXTENSIONS)),
+        )
+    return found

@@ -1,0 +1,70 @@
+"""From the artifact of a run to a finished export folder, all or nothing."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from d2cp.backbone import load_backbone
+from d2cp.backbone.load import quiet
+from d2cp.core.files import read_json
+from d2cp.debias.trained_files import load_artifact
+from d2cp.errors import RunError
+from d2cp.export.folded import backbone_configuration, deployed_model, save_deployed
+from d2cp.export.hugging_face import D2CPClassifierConfig
+
+
+@dataclass(frozen=True)
+class Shipped:
+    parameters: int
+    onnx_difference: float | None
+
+
+def ship(
+    artifact_folder: Path, to: Path, *, onnx: bool = False, with_shortcut: bool = False
+) -> Shipped:
+    """Write the export of a debias artifact to `to`, which takes its name only when complete."""
+    _check_target(to)
+    artifact = load_artifact(artifact_folder)
+    backbone = load_backbone(artifact.backbone)
+    configuration = backbone_configuration(artifact.backbone)
+    model = deployed_model(artifact, backbone, configuration, with_shortcut=with_shortcut)
+    difference = None
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}.writing-"))
+    except OSError as error:
+        raise RunError(
+            f"cannot write beside {to}: {error.strerror}", remedy="choose another --to"
+        ) from error
+    try:
+        with quiet():
+            save_deployed(model, backbone, folder)
+        if onnx:
+            from d2cp.export.onnx_file import export_onnx
+
+            difference = export_onnx(model, folder / "model.onnx")
+        if to.exists():
+            shutil.rmtree(to)
+        folder.chmod(0o755)
+        folder.rename(to)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Shipped(sum(p.numel() for p in model.parameters()), difference)
+
+
+def _check_target(to: Path) -> None:
+    """Only an empty folder or an older export may be replaced."""
+    if not to.exists() or (to.is_dir() and not any(to.iterdir())):
+        return
+    config = to / "config.json"
+    if config.is_file() and read_json(config).get("model_type") == D2CPClassifierConfig.model_type:
+        return
+    raise RunError(
+        f"{to} exists and is not an export of d2cp",
+        expected="a new folder, an empty one, or an older export",
+        remedy="choose another --to",
+    )

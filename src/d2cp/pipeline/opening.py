@@ -1,0 +1,133 @@
+"""The first stage: the data set is read, bounded, and recorded; the run is opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from d2cp import __version__
+from d2cp.config import Config
+from d2cp.core.files import fingerprint, write_csv, write_json
+from d2cp.core.processes import is_main, wait_for_all
+from d2cp.core.run_directory import RunDirectory
+from d2cp.data.coloured import EMBEDDED_SETS
+from d2cp.data.image_access import load_images
+from d2cp.data.table import SPLIT_NAMES, Table
+from d2cp.errors import DataError
+from d2cp.pipeline.context import Context
+
+
+@contextmanager
+def open_run(
+    table: Table,
+    out: Path | str,
+    config: Config,
+    *,
+    origin: Path | str | None = None,
+    cache_dir: Path | None = None,
+    console: Console | None = None,
+    quiet: bool = False,
+    force: bool = False,
+    tensorboard: bool = False,
+) -> Iterator[Context]:
+    """Lock the run, refuse one that was started with other settings, write the data stage.
+
+    `origin` is where a person found the data set: commands that the run prints name it.
+    """
+    from d2cp.core.machine import describe
+
+    _require_splits(table)
+    bounded = bound(table, config)
+    run = RunDirectory(out)
+    with run.locked() if is_main() else nullcontext():
+        # Rows that cannot be read drop out here, once, for all later stages.
+        readable, store = load_images(bounded, config.disentangle.size, cache_dir, quiet=quiet)
+        context = Context(
+            run=run,
+            config=config,
+            table=readable,
+            console=console or Console(stderr=True),
+            cache_dir=cache_dir,
+            quiet=quiet,
+            force=force,
+            tensorboard=tensorboard,
+        )
+        context._stores[store.size] = store
+        identity = fingerprint([readable.fingerprint(), store.key])
+        if is_main():
+            description = {
+                "version": __version__,
+                "data": {"name": table.name, "fingerprint": identity, **_place(origin)},
+                "config": config.to_dict(),
+            }
+            run.start(description, force=force)
+            write_json(run.path / "environment.json", describe())
+        wait_for_all()
+        _write_data_stage(context, bounded, identity)
+        try:
+            yield context
+        finally:
+            context.log.close()
+
+
+def _place(origin: Path | str | None) -> dict[str, str]:
+    """An absolute path, so that it holds from any folder; embedded sets have none."""
+    if origin is None or str(origin) in EMBEDDED_SETS:
+        return {}
+    return {"path": str(Path(origin).resolve())}
+
+
+def bound(table: Table, config: Config) -> Table:
+    """At most as many images of each split as the limits say, in the classes' proportions.
+
+    The rows are chosen by class alone: true attributes have no say in what is trained on.
+    """
+    own = {"train": config.train_limit, "val": config.val_limit}
+    limits = {name: own.get(name, config.test_limit) for name in table.split_names}
+    limits = {name: limit for name, limit in limits.items() if limit}
+    if not limits:
+        return table
+    chosen = table.without_attribute().subsample(limits, config.seed)
+    return table.subset(np.flatnonzero(np.isin(table.ids, chosen.ids)))
+
+
+def _require_splits(table: Table) -> None:
+    for name in ("train", "val"):
+        if not len(table.rows(name)):
+            raise DataError(
+                f"{table.name!r} has no images in split {name!r}",
+                expected="images to train on and images to validate on",
+                remedy="see `d2cp check` for the counts that were found",
+            )
+
+
+def _write_data_stage(context: Context, before: Table, identity: str) -> None:
+    table = context.table
+
+    def make(folder: Path) -> None:
+        gone = ~np.isin(before.ids, table.ids)
+        lost = Counter(table.class_names[y] for y in before.y[gone])
+        summary = {
+            "name": table.name,
+            "format": table.format,
+            "fingerprint": identity,
+            "class_names": list(table.class_names),
+            "counts": table.counts(),
+            "quarantined": dict(lost),
+            "warnings": list(table.warnings),
+        }
+        if table.attribute_names is not None:
+            summary["attribute_names"] = list(table.attribute_names)
+        write_json(folder / "summary.json", summary)
+        header = ["row", "id", "split", "y", *(["a"] if table.a is not None else [])]
+        columns = [table.ids, [SPLIT_NAMES[s] for s in table.split], table.y]
+        if table.a is not None:
+            columns.append(table.a)
+        write_csv(folder / "table.csv", header, zip(range(len(table)), *columns, strict=True))
+
+    context.stage("data", context.inputs("data", identity), make)

@@ -1,0 +1,156 @@
+"""Both models scored by group, every prediction kept, and what they looked at drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.backbone import Backbone, load_backbone
+from d2cp.config.debias import SelectionRule
+from d2cp.core.files import write_csv, write_json
+from d2cp.data.table import SPLIT_NAMES
+from d2cp.debias.logits import predict_logits
+from d2cp.debias.reading import evaluation_images
+from d2cp.debias.trained_files import Artifact
+from d2cp.evaluate.gradcam import changed_rows, write_gradcam
+from d2cp.evaluate.result import Grouping, score
+from d2cp.pipeline.context import Context
+from d2cp.pipeline.discovery import Discovery
+
+Ints = NDArray[np.int64]
+METHOD = {"erm": "erm", "debias": "d2cp"}
+
+
+def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) -> Path:
+    """`results.json`, `predictions.csv` and, where there is a control, Grad-CAM pairs."""
+    config = context.config
+    inputs = context.inputs("evaluate", dataclasses.asdict(config.evaluate), "mine", *models)
+
+    def make(folder: Path) -> None:
+        table = context.table
+        backbone = load_backbone(config.backbone)
+        rows = np.flatnonzero(table.split != SPLIT_NAMES.index("train"))
+        shares = {
+            METHOD[stage]: _probabilities(context, backbone, artifact, rows)
+            for stage, artifact in models.items()
+        }
+        answers = {name: p.argmax(1) for name, p in shares.items()}
+        rules = {METHOD[k]: model.trained.config.selection for k, model in models.items()}
+        write_json(folder / "results.json", _results(context, found, rows, answers, rules))
+        _write_predictions(folder / "predictions.csv", context, found, rows, shares)
+        if len(models) == 2:
+            _draw_changes(context, backbone, found, models, rows, answers, folder / "gradcam")
+
+    return context.stage("evaluate", inputs, make)
+
+
+def _probabilities(
+    context: Context, backbone: Backbone, artifact: Artifact, rows: Ints
+) -> NDArray[np.float64]:
+    config = context.config.debias
+    logits = predict_logits(
+        artifact.trained.classifier(),
+        backbone,
+        context.images(config.resize),
+        rows,
+        image_size=config.image_size,
+    ).astype(np.float64)
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _results(
+    context: Context,
+    found: Discovery,
+    rows: Ints,
+    answers: dict[str, Ints],
+    rules: dict[str, SelectionRule],
+) -> list[dict[str, Any]]:
+    """Every method on every test split, by true groups where known, else by mined ones."""
+    table, config = context.table, context.config
+    grouping: Grouping = "pseudo" if table.a is None else "true"
+    attribute = found.pseudo if table.a is None else table.a
+    attributes = found.attributes if table.a is None else table.n_attributes
+    train = table.rows("train")
+    results = []
+    for split in table.split_names:
+        if split in ("train", "val"):
+            continue
+        inside = table.split[rows] == SPLIT_NAMES.index(split)
+        these = rows[inside]
+        for method, predicted in answers.items():
+            result = score(
+                predicted[inside],
+                table.y[these],
+                attribute[these],
+                attributes,
+                attributes * table.y[train] + attribute[train],
+                method=method,
+                seed=config.seed,
+                split=split,
+                selection=rules[method],
+                grouping=grouping,
+                resamples=config.evaluate.bootstrap,
+                confidence=config.evaluate.confidence,
+            )
+            results.append(result.to_dict())
+    return results
+
+
+def _write_predictions(
+    path: Path,
+    context: Context,
+    found: Discovery,
+    rows: Ints,
+    shares: dict[str, NDArray[np.float64]],
+) -> None:
+    table = context.table
+    header = ["row", "id", "split", "y", "pseudo", *(["a"] if table.a is not None else [])]
+    header += [column for name in shares for column in (name, f"{name}_p")]
+
+    def line(position: int, row: int) -> list[Any]:
+        truth = [] if table.a is None else [table.a[row]]
+        cells: list[Any] = [row, table.ids[row], SPLIT_NAMES[table.split[row]], table.y[row]]
+        cells += [found.pseudo[row], *truth]
+        for p in shares.values():
+            cells += [int(p[position].argmax()), f"{p[position].max():.4f}"]
+        return cells
+
+    write_csv(path, header, (line(i, int(row)) for i, row in enumerate(rows)))
+
+
+def _draw_changes(
+    context: Context,
+    backbone: Backbone,
+    found: Discovery,
+    models: dict[str, Artifact],
+    rows: Ints,
+    answers: dict[str, Ints],
+    folder: Path,
+) -> None:
+    """Grad-CAM before and after, of validation and test images whose answer changed."""
+    table, size = context.table, context.config.debias.image_size
+    chosen = changed_rows(table.y[rows], answers["erm"], answers["d2cp"], found.pseudo[rows])
+    if not len(chosen):
+        return
+    store = context.images(context.config.debias.resize)
+    images = evaluation_images(store, rows[chosen], size)
+    pixels = (images * 255).round().byte().permute(0, 2, 3, 1).numpy()
+    records = [
+        {
+            "row": int(rows[i]),
+            "id": str(table.ids[rows[i]]),
+            "y": int(table.y[rows[i]]),
+            "pseudo": int(found.pseudo[rows[i]]),
+            "erm": int(answers["erm"][i]),
+            "d2cp": int(answers["d2cp"][i]),
+        }
+        for i in chosen
+    ]
+    before, after = (models[stage].trained.classifier() for stage in ("erm", "debias"))
+    write_gradcam(folder, backbone, before, after, images, pixels, records)

@@ -1,0 +1,89 @@
+"""Stage 2: the dual-branch model, and beside it the ERM control with the same budget."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.backbone import load_backbone
+from d2cp.config.debias import DebiasConfig
+from d2cp.debias.labels import Labels, pseudo_labels
+from d2cp.debias.train import train_d2cp, train_erm
+from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
+from d2cp.pipeline.context import Context
+from d2cp.pipeline.discovery import Discovery
+from d2cp.pipeline.environment_bits import Bits
+
+Which = Literal["erm", "debias"]
+
+
+def labels_of(context: Context, found: Discovery, bits: Bits) -> Labels:
+    """The columns stage 2 may use. True attributes are in them only where the configuration
+    asks for them by name: the selection rule `val_true_groups`, or `pseudo_source = "true"`."""
+    config, table = context.config.debias, context.table
+    wants_truth = config.selection == "val_true_groups"
+    pseudo = pseudo_labels(
+        config.pseudo_source,
+        mined=found.pseudo,
+        true=table.a,
+        count=len(table),
+        attributes=found.attributes,
+        seed=context.config.seed,
+    )
+    attributes = table.n_attributes if config.pseudo_source == "true" else found.attributes
+    return Labels(
+        y=_without_test(context, table.y),
+        classes=table.n_classes,
+        train=table.rows("train"),
+        val=table.rows("val"),
+        a=pseudo,
+        attributes=attributes,
+        y_xrm=bits.y,
+        a_xrm=bits.a,
+        true_a=table.a if wants_truth else None,
+    )
+
+
+def _without_test(context: Context, y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Labels of rows that are neither train nor val are blanked: nothing can select on them."""
+    table = context.table
+    known = np.zeros(len(y), dtype=bool)
+    known[table.rows("train")] = known[table.rows("val")] = True
+    return np.where(known, y, 0)
+
+
+def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
+    """The control is plain training: the mined groups do not choose its state either."""
+    if which == "erm" and config.selection == "val_pseudo_groups":
+        return dataclasses.replace(config, selection="val_worst_class")
+    return config
+
+
+def train(context: Context, which: Which, labels: Labels, *, after: tuple[str, ...]) -> Artifact:
+    config, settings = context.config, settings_of(which, context.config.debias)
+    inputs = context.inputs(which, [dataclasses.asdict(settings), config.backbone], *after)
+    run_training = train_erm if which == "erm" else train_d2cp
+
+    def make(folder: Path) -> None:
+        trained = run_training(
+            load_backbone(config.backbone),
+            context.images(settings.resize),
+            labels,
+            settings,
+            seed=config.seed,
+            stage=which,
+            checkpointer=context.checkpointer(which, inputs),
+            log=context.log,
+            quiet=context.quiet,
+        )
+        context.say(f"{which}: trainable parameters, {trained.parameters}")
+        values = tuple(f"value {v}" for v in range(labels.attributes))
+        names = context.table.class_names
+        crop = getattr(context.table.source, "centre_crop", None)
+        save_artifact(folder, Artifact(trained, config.backbone, names, values, crop))
+
+    return load_artifact(context.stage(which, inputs, make))

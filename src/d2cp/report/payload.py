@@ -1,0 +1,243 @@
+"""A run's artifacts gathered into one plain value, in the words the report uses. Nothing is drawn
+and no image is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.core.files import read_json
+from d2cp.core.run_directory import RunDirectory
+from d2cp.report.cells import (
+    Confusion,
+    ValueName,
+    confusions,
+    contingency,
+    typical_values,
+    value_names,
+)
+from d2cp.report.image_choice import Sample, choose, kinds
+from d2cp.report.outcomes import Outcome, outcomes
+from d2cp.report.rows import Ints, Rows, read_rows
+from d2cp.report.summary import STAGES
+from d2cp.report.words import visible
+
+IMAGE_LIMIT = 400
+PICTURE_ORDER = ("extremes", "swap", "traversal", "attention", "reconstruction", "histogram")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinedPicture:
+    path: Path
+    kind: str
+    title: str
+    caption: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradCam:
+    """Where the models looked, before and after, on one image whose answer changed."""
+
+    row: int
+    before: Path
+    after: Path
+    y: int
+    pseudo: int
+    answers: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What mining said."""
+
+    verdict: str
+    sentence: str
+    concepts: tuple[int, ...]
+    thresholds: tuple[float, ...]
+    evidence: Mapping[str, Any]
+    recall: Mapping[str, Mapping[str, float]]
+    balanced_accuracy: Mapping[str, float]
+    best_concept: Mapping[str, Any]
+    reasons: tuple[str, ...]
+    """What speaks against it."""
+    warnings: tuple[str, ...]
+    values: int
+    pictures: tuple[MinedPicture, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportData:
+    run: Path
+    description: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    seconds: Mapping[str, float]
+    name: str
+    format: str
+    fingerprint: str
+    class_names: tuple[str, ...]
+    attribute_names: tuple[str, ...] | None
+    notes: tuple[str, ...]
+    rows: Rows
+    finding: Finding | None
+    values: tuple[ValueName, ...]
+    cells: Mapping[str, Ints]
+    """Counts [classes, values] of each split."""
+    typical: Ints
+    outcomes: tuple[Outcome, ...]
+    confusions: tuple[Confusion, ...]
+    gradcam: tuple[GradCam, ...]
+    environments: Mapping[str, Any]
+    sample: Sample
+    kinds: NDArray[np.int8]
+
+    @property
+    def headline(self) -> Outcome | None:
+        return self.outcomes[0] if self.outcomes else None
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.description.get("config", {})  # type: ignore[no-any-return]
+
+
+def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
+    """Everything a run has to show; stages that it does not have leave their part empty."""
+    description = run.description
+    data = read_json(run.artifact("data") / "summary.json")
+    class_names = tuple(visible(name) for name in data["class_names"])
+    attributes = data.get("attribute_names")
+    attribute_names = tuple(visible(name) for name in attributes) if attributes else None
+    rows = read_rows(run)
+    finding = _finding(run) if run.has("mine") else None
+    count = max(finding.values if finding else 2, int(rows.pseudo.max(initial=-1)) + 1)
+    cells = {
+        split: contingency(
+            rows.y[rows.split == split], rows.pseudo[rows.split == split], len(class_names), count
+        )
+        for split in rows.splits()
+    }
+    reference = cells.get("train", next(iter(cells.values())))
+    names = value_names(rows, reference, class_names, attribute_names) if finding else []
+
+    def group_name(key: str, grouping: str) -> str:
+        parts = [int(part) for part in key.split(",")]
+        text = class_names[parts[0]]
+        if len(parts) == 1 or grouping == "class":
+            return text
+        if grouping == "pseudo" or attribute_names is None:
+            return f"{text}, value {parts[1]}"
+        return f"{text}, {attribute_names[parts[1]]}"
+
+    config = description.get("config", {})
+    found = []
+    if run.has("evaluate"):
+        results = read_json(run.artifact("evaluate") / "results.json")
+        found = outcomes(results, config.get("debias", {}).get("selection", ""), group_name)
+    kind = kinds(rows, finding.thresholds if finding else ())
+    cams = tuple(g for g in _gradcam(run) if 0 <= g.row < len(rows))
+    environment = run.path / "environment.json"
+    return ReportData(
+        run=run.path,
+        description=description,
+        environment=read_json(environment) if environment.is_file() else {},
+        seconds={s: run.manifest(s)["seconds"] for s in STAGES if run.has(s)},
+        name=visible(data["name"]),
+        format=visible(data.get("format", "")),
+        fingerprint=data["fingerprint"],
+        class_names=class_names,
+        attribute_names=attribute_names,
+        notes=_data_notes(data),
+        rows=rows,
+        finding=finding,
+        values=tuple(names),
+        cells=cells,
+        typical=typical_values(reference),
+        outcomes=tuple(found),
+        confusions=tuple(
+            confusions(rows, found[0].split, len(class_names), count) if found else []
+        ),
+        gradcam=cams,
+        environments=_optional(run, "environments", "summary.json"),
+        sample=choose(rows, kind, image_limit, [g.row for g in cams]),
+        kinds=kind,
+    )
+
+
+def _finding(run: RunDirectory) -> Finding:
+    folder = run.artifact("mine")
+    found = read_json(folder / "summary.json")
+    pictures = [
+        MinedPicture(
+            path=_inside(folder, p["file"]),
+            kind=str(p["kind"]),
+            title=visible(p["title"]),
+            caption=visible(p["caption"]),
+        )
+        for p in found.get("pictures", [])
+    ]
+    rank = {kind: index for index, kind in enumerate(PICTURE_ORDER)}
+    pictures.sort(key=lambda p: rank.get(p.kind, len(rank)))
+    return Finding(
+        verdict=found["verdict"],
+        sentence=visible(found["sentence"]),
+        concepts=tuple(int(k) for k in found.get("concepts", [])),
+        thresholds=_thresholds(found.get("threshold")),
+        evidence=found.get("evidence", {}),
+        recall=found.get("recall", {}),
+        balanced_accuracy=found.get("balanced_accuracy", {}),
+        best_concept=found.get("best_concept", {}),
+        reasons=tuple(visible(r) for r in found.get("reasons", [])),
+        values=int(found.get("values", 2)),
+        warnings=tuple(visible(w) for w in found.get("warnings", [])),
+        pictures=tuple(p for p in pictures if p.path.is_file()),
+    )
+
+
+def _thresholds(value: Any) -> tuple[float, ...]:
+    """One cut, several, or none (a pseudo attribute that comes from clusters)."""
+    listed = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple(float(v) for v in listed if np.isfinite(float(v)))
+
+
+def _gradcam(run: RunDirectory) -> tuple[GradCam, ...]:
+    folder = run.path / "evaluate" / "gradcam"
+    if not run.has("evaluate") or not (folder / "gradcam.json").is_file():
+        return ()
+    return tuple(
+        GradCam(
+            row=int(g["row"]),
+            before=_inside(folder, g["before"]),
+            after=_inside(folder, g["after"]),
+            y=int(g["y"]),
+            pseudo=int(g["pseudo"]),
+            answers=(int(g["erm"]), int(g["d2cp"])),
+        )
+        for g in read_json(folder / "gradcam.json")
+    )
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A picture of the run by its name: a path that leads elsewhere is not followed."""
+    for base in (folder, folder / "pictures"):
+        path = base / name
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+            return path
+    return folder / "absent"
+
+
+def _optional(run: RunDirectory, stage: str, file: str) -> Mapping[str, Any]:
+    path = run.path / stage / file
+    return read_json(path) if run.has(stage) and path.is_file() else {}
+
+
+def _data_notes(data: Mapping[str, Any]) -> tuple[str, ...]:
+    notes = [visible(w) for w in data.get("warnings", [])]
+    left_out = {k: n for k, n in data.get("quarantined", {}).items() if n}
+    if left_out:
+        listed = ", ".join(f"{visible(k)}: {n}" for k, n in left_out.items())
+        notes.append(f"Unreadable images that were left out, by class: {listed}")
+    return tuple(notes)

@@ -1,0 +1,53 @@
+"""What a run has to say, as one documented mapping (`d2cp show RUN --json`).
+
+Keys, stable under `schema` 1; what a run does not have is absent:
+    schema, data {name, counts {split: {"y,a": n}}},
+    discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
+    results [{method, seed, split, selection, worst_group, mean, train_weighted_mean,
+              groups {"y,a": {n, accuracy}}, intervals}],
+    seconds {stage: s}
+Recall and balanced accuracy are there only where the data set names true attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from d2cp.core.files import read_json
+from d2cp.core.run_directory import SCHEMA, RunDirectory
+
+STAGES = (
+    "data",
+    "disentangle",
+    "mine",
+    "features",
+    "environments",
+    "erm",
+    "debias",
+    "evaluate",
+)
+
+
+def summarise(run: RunDirectory) -> dict[str, Any]:
+    whole: dict[str, Any] = {"schema": SCHEMA}
+    if run.has("data"):
+        data = read_json(run.path / "data" / "summary.json")
+        whole["data"] = {"name": data["name"], "counts": data["counts"]}
+    if run.has("mine"):
+        whole["discover"] = _discover(run)
+    results = []
+    if run.has("evaluate"):
+        results += read_json(run.path / "evaluate" / "results.json")
+    if (run.path / "compare.json").is_file():
+        results += read_json(run.path / "compare.json")["results"]
+    if results:
+        whole["results"] = results
+    whole["seconds"] = {s: run.manifest(s)["seconds"] for s in STAGES if run.has(s)}
+    return whole
+
+
+def _discover(run: RunDirectory) -> dict[str, Any]:
+    found = read_json(run.path / "mine" / "summary.json")
+    seconds = sum(run.manifest(s)["seconds"] for s in ("disentangle", "mine") if run.has(s))
+    keep = ("verdict", "sentence", "concepts", "recall", "balanced_accuracy", "warnings")
+    return {**{k: found[k] for k in keep if k in found}, "seconds": round(seconds, 2)}

@@ -1,0 +1,131 @@
+"""`d2cp compare` and `d2cp methods`, through the command line, on frozen features."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from d2cp.cli.compare import compare
+from d2cp.cli.methods import methods as list_methods
+from d2cp.compare.registry import BUILT_IN
+from d2cp.errors import ConfigError, RunError
+from d2cp.methods.erm import Erm
+from d2cp.methods.group_dro import GroupDro
+
+
+def command(function, *arguments: str) -> str:
+    app = typer.Typer()
+    app.command()(function)
+    outcome = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+def arguments(out: Path, *more: str) -> list[str]:
+    small = ["--train-limit", "300", "--budget", "600"]
+    small += ["--set", "val_limit=120", "--set", "test_limit=120"]
+    rule = ["--selection", "val_worst_class", "--tier", "features", "--quiet"]
+    return ["cmnist", "--out", str(out), *small, *rule, *more]
+
+
+def test_runs_once_and_goes_on_where_it_was_killed(tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    names = ["--methods", "erm,group_dro,ppa", "--seeds", "2"]
+    with monkeypatch.context() as patch:
+        patch.setattr(GroupDro, "fit", _killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            command(compare, *arguments(out, *names))
+    assert sorted(p.name for p in (out / "cells").iterdir()) == ["erm-0.json"]
+    with monkeypatch.context() as patch:
+        fitted: list[int] = []
+        real = Erm.fit
+        patch.setattr(Erm, "fit", lambda self, t, p: fitted.append(t.seed) or real(self, t, p))
+        text = command(compare, *arguments(out, *names))
+    assert fitted == [1]  # seed 0 was finished before the kill
+    assert "group_dro" in text and "train-weighted" in text
+    whole = json.loads((out / "compare.json").read_text())
+    assert whole["schema"] == 1 and whole["data"] == "cmnist"
+    assert {(r["method"], r["seed"]) for r in whole["results"]} == {
+        (m, s) for m in ("erm", "group_dro", "ppa") for s in (0, 1)
+    }
+    seen = {r["method"]: r["group_labels"] for r in whole["results"]}
+    assert seen == {"erm": [], "group_dro": ["train"], "ppa": []}
+    for r in whole["results"]:
+        assert 0 < r["passes"] <= 600 and r["trainable"] > 0 and r["seconds"] >= 0
+    rows = list(csv.DictReader((out / "compare.csv").open()))
+    assert len(rows) == len(whole["results"])
+    assert not list((out / "checkpoints").glob("*/*"))
+    before = {p: p.stat().st_mtime_ns for p in (out / "cells").iterdir()}
+    command(compare, *arguments(out, *names))
+    assert before == {p: p.stat().st_mtime_ns for p in (out / "cells").iterdir()}
+    with pytest.raises(RunError, match="another compare"):
+        command(compare, *arguments(out, *names, "--budget", "700"))
+
+
+def _killed(*_: object) -> None:
+    raise RuntimeError("killed")
+
+
+def test_seeds_in_processes_of_their_own_give_the_same_figures(tmp_path):
+    names = ["--methods", "erm", "--seeds", "2"]
+    figures = []
+    for jobs in ("1", "2"):
+        out = tmp_path / jobs
+        command(compare, *arguments(out, *names, "--jobs", jobs))
+        whole = json.loads((out / "compare.json").read_text())
+        figures.append([(r["seed"], r["split"], r["groups"]) for r in whole["results"]])
+    assert figures[0] == figures[1]
+
+
+def test_search_takes_what_validation_likes_best(tmp_path):
+    out = tmp_path / "run"
+    names = ["--methods", "group_dro", "--seeds", "1", "--selection", "val_true_groups"]
+    command(compare, *arguments(out, *names, "--search", "2"))
+    trials = [json.loads(p.read_text()) for p in sorted((out / "search").iterdir())]
+    assert len(trials) == 3 and len({json.dumps(t["params"]) for t in trials}) > 1
+    best = max(trials, key=lambda t: t["score"])
+    cell = json.loads((out / "cells" / "group_dro-0.json").read_text())
+    assert max(t["score"] for t in trials if t["params"] == cell["params"]) == best["score"]
+
+
+def test_force_goes_on_with_other_settings(tmp_path):
+    out, names = tmp_path / "run", ["--methods", "erm", "--seeds", "1"]
+    command(compare, *arguments(out, *names))
+    other = [*names, "--selection", "val_true_groups"]
+    with pytest.raises(RunError, match="another config"):
+        command(compare, *arguments(out, *other))
+    command(compare, *arguments(out, *other, "--force"))
+    whole = json.loads((out / "compare.json").read_text())
+    assert {r["selection"] for r in whole["results"]} == {"val_true_groups"}
+
+
+def test_search_draws_a_learning_rate_for_a_method_without_parameters(tmp_path):
+    out = tmp_path / "run"
+    names = ["--methods", "erm", "--seeds", "1", "--selection", "val_true_groups"]
+    command(compare, *arguments(out, *names, "--search", "3"))
+    trials = [json.loads(p.read_text()) for p in sorted((out / "search").iterdir())]
+    assert {tuple(t["params"]) for t in trials} == {("lr",)}
+    assert trials[0]["params"]["lr"] == "preset"
+    assert all(0.003 <= t["params"]["lr"] <= 0.3 for t in trials[1:])
+    assert len({json.dumps(t["score"]) for t in trials}) > 1, "the learning rate changed nothing"
+
+
+def test_wrong_values_are_refused_in_plain_words(tmp_path):
+    with pytest.raises(ConfigError, match="--selection"):
+        command(compare, *arguments(tmp_path / "a", "--selection", "test"))
+    with pytest.raises(ConfigError, match="cannot run on frozen features"):
+        command(compare, *arguments(tmp_path / "b", "--methods", "masktune"))
+    with pytest.raises(ConfigError, match="val_worst_class"):
+        command(compare, *arguments(tmp_path / "c", "--methods", "erm", "--search", "2"))
+
+
+def test_list_names_every_method_and_what_it_sees():
+    listed = {m["name"]: m for m in json.loads(command(list_methods, "--json"))}
+    assert set(BUILT_IN) <= set(listed)
+    assert listed["cpt"]["sees_train_groups"] and not listed["d2cp"]["sees_train_groups"]
+    assert "group_dro" in command(list_methods)

@@ -1,0 +1,116 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from d2cp.core.metrics_log import MetricsLog
+from d2cp.core.run_directory import RunDirectory
+from d2cp.errors import RunError
+
+
+def write(run: RunDirectory, stage: str, text: str, inputs: str = "i") -> None:
+    with run.writing(stage, inputs) as folder:
+        (folder / "value.txt").write_text(text)
+
+
+def test_an_artifact_appears_whole_or_not_at_all(tmp_path):
+    run = RunDirectory(tmp_path)
+    write(run, "mine", "first")
+    with pytest.raises(ZeroDivisionError), run.writing("mine", "other") as folder:
+        (folder / "value.txt").write_text("second")
+        _ = 1 / 0
+    assert (run.artifact("mine") / "value.txt").read_text() == "first"
+    assert [p.name for p in tmp_path.iterdir()] == ["mine"]
+
+
+def test_current_means_same_inputs_and_same_bytes(tmp_path):
+    run = RunDirectory(tmp_path)
+    assert not run.is_current("mine", "i")
+    write(run, "mine", "first")
+    assert run.is_current("mine", "i") and not run.is_current("mine", "j")
+    (tmp_path / "mine" / "value.txt").write_text("fIrst")
+    assert not run.is_current("mine", "i")
+    with pytest.raises(RunError, match="has changed"):
+        run.artifact("mine")
+    write(run, "mine", "again")
+    assert (run.artifact("mine") / "value.txt").read_text() == "again"
+
+
+def test_a_missing_file_is_named(tmp_path):
+    run = RunDirectory(tmp_path)
+    write(run, "mine", "x")
+    (tmp_path / "mine" / "value.txt").unlink()
+    with pytest.raises(RunError, match=r"value\.txt is missing"):
+        run.artifact("mine")
+
+
+def test_a_second_process_is_refused(tmp_path):
+    code = (
+        "import sys; from d2cp.core.run_directory import Run; from d2cp.errors import RunError\n"
+        "try:\n    with Run(sys.argv[1]).locked(): print('got it')\n"
+        "except RunError as e: print(e)"
+    )
+
+    def other() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+        ).stdout
+
+    with RunDirectory(tmp_path).locked():
+        assert f"in use by process {os.getpid()}" in other()
+    assert other().strip() == "got it"
+
+
+def test_strays_of_a_killed_writer_are_removed(tmp_path):
+    stray = tmp_path / ".mine.writing-abc"
+    stray.mkdir()
+    (stray / "half").write_text("x")
+    with RunDirectory(tmp_path).locked():
+        assert not stray.exists()
+
+
+def test_changed_settings_are_refused_unless_forced(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.start({"config": {"debias": {"lr": 0.1}}, "version": "1"})
+    run.start({"config": {"debias": {"lr": 0.1}}, "version": "1"})
+    with pytest.raises(RunError, match=r"config\.debias\.lr was 0\.1, now 0\.2"):
+        run.start({"config": {"debias": {"lr": 0.2}}, "version": "1"})
+    run.start({"config": {"debias": {"lr": 0.2}}, "version": "1"}, force=True)
+    assert run.description["config"]["debias"]["lr"] == 0.2
+
+
+def test_a_data_set_may_move_but_not_change(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.start({"data": {"fingerprint": "f", "path": "here"}})
+    run.start({"data": {"fingerprint": "f", "path": "there"}})
+    with pytest.raises(RunError, match="fingerprint was 'f', now 'g'"):
+        run.start({"data": {"fingerprint": "g", "path": "here"}})
+
+
+def test_not_a_run_says_how_to_make_one(tmp_path):
+    with pytest.raises(RunError, match="d2cp run"):
+        RunDirectory.open(tmp_path)
+
+
+def test_a_file_in_the_way_of_the_run_is_an_error_not_a_traceback(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with (
+        pytest.raises(RunError, match="cannot write"),
+        RunDirectory(tmp_path / "file" / "run").locked(),
+    ):
+        pass
+
+
+def test_metrics_rewind_to_the_step_of_the_checkpoint(tmp_path):
+    log = MetricsLog(tmp_path)
+    for step in range(4):
+        log("disentangle", step, loss=step / 2)
+        log("debias", step, loss=1.0)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"stage": "disentangle", "st')
+    log.rewind("disentangle", 1)
+    lines = Path(tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert sum('"disentangle"' in line for line in lines) == 2
+    assert sum('"debias"' in line for line in lines) == 4
