@@ -15,7 +15,8 @@ def midpoint(low_prototype: float, high_prototype: float) -> float:
 
 def youden(score: Floats, positive: Bools) -> float:
     """The middle of the cuts whose J = P(u > t | y=1) − P(u > t | y=0) is the largest, or short of
-    it by no more than its standard error.
+    it by no more than its standard error. Of cuts that rounding alone tells apart, the lowest
+    counts as the largest.
 
     Where u tells nothing about y once the attribute a is known, J for y is J for a times a
     constant, so that the best cut for the label is the best cut for the attribute.
@@ -27,7 +28,7 @@ def youden(score: Floats, positive: Bools) -> float:
     below = np.cumsum(~flag)[:-1] / (~flag).sum()
     above = 1 - np.cumsum(flag)[:-1] / flag.sum()
     j = np.where(ordered[1:] > ordered[:-1], below + above, -np.inf)
-    best = int(np.argmax(j))
+    best = int(np.argmax(j >= j.max() - 1e-9))
     variance = below[best] * (1 - below[best]) / (~flag).sum()
     variance += above[best] * (1 - above[best]) / flag.sum()
     short = np.flatnonzero(np.isfinite(j) & (j < j[best] - np.sqrt(variance)))
