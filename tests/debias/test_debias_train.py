@@ -9,6 +9,7 @@ import torch
 
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.checkpoint import Checkpointer
+from d2cp.debias.branch_logits import prompt_logits
 from d2cp.debias.dual_branch import DualBranch
 from d2cp.debias.labels import evaluation_rows, pseudo_labels, selection_groups
 from d2cp.debias.logits import predict_logits
@@ -64,7 +65,9 @@ def test_same_seed_twice_and_resumed_are_equal(
 def test_total_is_the_weighted_sum_of_four_terms() -> None:
     config = replace(CONFIG, weight_a=0.5, weight_xrm_y=2.0, weight_xrm_a=0.0, prompt_dropout=0.0)
     model = DualBranch.new(backbone(), 2, 2, config, seed=0)
-    objective = D2CPObjective(model, backbone(), LABELS, config, seed=0)
+    objective = D2CPObjective(
+        model, prompt_logits(model, backbone(), config, seed=0), LABELS, config
+    )
     rows = torch.from_numpy(LABELS.train[:16])
     loss, terms = objective(Batch(torch.rand(16, 3, 28, 28), rows, 0, 0))
     assert list(terms) == ["loss_y", "loss_a", "loss_xrm_y", "loss_xrm_a"]
@@ -88,7 +91,9 @@ def test_rows_of_the_ablation_table(switches: tuple[bool, bool, bool], terms: se
     pseudo, dual, xrm = switches
     config = replace(CONFIG, use_pseudo=pseudo, dual_branch=dual, use_xrm=xrm, max_steps=2)
     trained = train(config)
-    objective = D2CPObjective(trained.model, backbone(), LABELS, config, seed=0)
+    objective = D2CPObjective(
+        trained.model, prompt_logits(trained.model, backbone(), config, seed=0), LABELS, config
+    )
     assert set(objective.dro) == terms
     assert trained.fitted.steps == 2
     assert (trained.shortcut() is not None) == dual

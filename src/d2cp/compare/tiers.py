@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from d2cp.compare.contract import Rows, Tier
 from d2cp.config.debias import DebiasConfig
-from d2cp.core.rng import torch_generator
+from d2cp.debias.adapters import Adapter
+from d2cp.debias.cross_heads import init_head
 
 if TYPE_CHECKING:
     from d2cp.backbone import Backbone
@@ -72,21 +73,17 @@ class Space(ABC):
 
 
 class AdaptedFeatures(Classifier):
-    """h = x + U relu(V x), U zero at first, and a head: the trainable part over given features."""
+    """An adapter and a head: the trainable part over given features."""
 
-    def __init__(self, width: int, outputs: int, hidden: int, head_init: float, seed: int) -> None:
+    def __init__(
+        self, width: int, outputs: int, hidden: int, config: DebiasConfig, seed: int
+    ) -> None:
         super().__init__()
-        generator = torch_generator(seed, "methods/adapter")
-        self.down, self.up = nn.Linear(width, hidden), nn.Linear(hidden, width)
-        self.head = nn.Linear(width, outputs)
-        with torch.no_grad():
-            self.down.weight.copy_(torch.randn(hidden, width, generator=generator) / width**0.5)
-            self.head.weight.copy_(head_init * torch.randn(outputs, width, generator=generator))
-            for part in (self.down.bias, self.up.weight, self.up.bias, self.head.bias):
-                part.zero_()
+        self.adapter = Adapter(width, hidden, seed=seed)
+        self.head = init_head(outputs, width, config, seed=seed, name="y")
 
     def features(self, inputs: Tensor, step: int | None = None) -> Tensor:
-        adapted: Tensor = inputs + self.up(torch.relu(self.down(inputs)))
+        adapted: Tensor = self.adapter(inputs)
         return adapted
 
 
@@ -103,7 +100,7 @@ class FeatureSpace(Space):
         hidden: int = 64,
         device: torch.device | None = None,
     ) -> None:
-        self._features, self._config, self._hidden = features.float(), config, hidden
+        self._features, self._config, self.hidden = features.float(), config, hidden
         self.width, self.device = features.shape[1], device or torch.device("cpu")
 
     def read(self, rows: Rows, draws: Rows, epoch: int) -> Tensor:
@@ -115,7 +112,7 @@ class FeatureSpace(Space):
     frozen = read_plain
 
     def classifier(self, outputs: int, *, seed: int) -> Classifier:
-        made = AdaptedFeatures(self.width, outputs, self._hidden, self._config.head_init, seed)
+        made = AdaptedFeatures(self.width, outputs, self.hidden, self._config, seed)
         return made.to(self.device)
 
 
@@ -190,4 +187,11 @@ def prompt_space(space: Space) -> PromptSpace:
     """The space of a method that works on pixels (its Spec has kept other tiers away)."""
     if not isinstance(space, PromptSpace):
         raise TypeError("this method works on images under prompts")
+    return space
+
+
+def feature_space(space: Space) -> FeatureSpace:
+    """The space of a method that works on given features."""
+    if not isinstance(space, FeatureSpace):
+        raise TypeError("this method works on frozen features")
     return space

@@ -5,29 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
-from d2cp.core.rng import torch_generator
-from d2cp.debias.projection import (
-    fold,
-    null_space_projection,
-    null_space_projection_with_grad,
-    row_space,
-)
+from d2cp.debias.cross_heads import CrossHeads, init_head
 from d2cp.debias.prompts import init_prompts, prompted_features
-
-
-def init_head(classes: int, width: int, config: DebiasConfig, *, seed: int, name: str) -> nn.Linear:
-    head = nn.Linear(width, classes, bias=config.head_bias)
-    generator = torch_generator(seed, f"debias/head/{name}")
-    with torch.no_grad():
-        head.weight.copy_(config.head_init * torch.randn(classes, width, generator=generator))
-        if head.bias is not None:
-            head.bias.zero_()
-    return head
 
 
 def _prompts(backbone: Backbone, branches: int, config: DebiasConfig, seed: int) -> Tensor:
@@ -61,17 +44,14 @@ class PromptClassifier(nn.Module):
         return logits
 
 
-class DualBranch(nn.Module):
+class DualBranch(CrossHeads):
     """V^y, V^a, W^y, W^a: each branch is read after the other head's row space was removed."""
 
     def __init__(
         self, prompts: Tensor, head_y: nn.Linear, head_a: nn.Linear, config: DebiasConfig
     ) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(head_y, head_a, config)
         self.prompts = nn.Parameter(prompts)
-        self.head_y = head_y
-        self.head_a = head_a
 
     @classmethod
     def new(
@@ -90,16 +70,7 @@ class DualBranch(nn.Module):
         """Logits W^y P0^a h^y and W^a P0^y h^a."""
         prompts = self.prompts if mask is None else self.prompts * mask
         h_y, h_a = prompted_features(backbone, prompts, images)
-        return (
-            self.head_y(self._without(h_y, self.head_a)),
-            self.head_a(self._without(h_a, self.head_y)),
-        )
-
-    def _without(self, features: Tensor, head: nn.Linear) -> Tensor:
-        rank = self.config.projection_rank
-        if self.config.projector_grad:
-            return null_space_projection_with_grad(features, head.weight, rank)
-        return null_space_projection(features, row_space(head.weight, rank))
+        return self.cross_logits(h_y, h_a)
 
     def classifier(self) -> PromptClassifier:
         """The target branch with P0^a folded into its head: one pass, same logits."""
@@ -109,15 +80,10 @@ class DualBranch(nn.Module):
         """The spurious branch, folded: tells the suspected shortcut value of an image."""
         return self._folded(1, self.head_a, self.head_y)
 
-    @torch.no_grad()
     def _folded(self, branch: int, head: nn.Linear, other: nn.Linear) -> PromptClassifier:
-        basis = row_space(other.weight, self.config.projection_rank)
-        folded = nn.Linear(head.in_features, head.out_features, bias=head.bias is not None)
-        folded.to(head.weight.device)
-        folded.weight.copy_(fold(head.weight, basis))
-        if head.bias is not None:
-            folded.bias.copy_(head.bias)
-        return PromptClassifier(self.prompts[branch : branch + 1].detach().clone(), folded)
+        return PromptClassifier(
+            self.prompts[branch : branch + 1].detach().clone(), self.folded_head(head, other)
+        )
 
 
 @dataclass(frozen=True)

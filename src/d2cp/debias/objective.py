@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.processes import global_mean
-from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.group_losses import GroupDRO
 from d2cp.debias.labels import Ints, Labels
 from d2cp.debias.loop import Batch
-from d2cp.debias.prompts import prompt_mask
+
+BranchLogits = Callable[[Batch], tuple[Tensor, Tensor | None]]  # of y, and of a where it is learnt
 
 
 class D2CPObjective(nn.Module):
@@ -27,23 +26,21 @@ class D2CPObjective(nn.Module):
 
     def __init__(
         self,
-        model: DualBranch | PromptClassifier,
-        backbone: Backbone,
+        model: nn.Module,
+        logits: BranchLogits,
         labels: Labels,
         config: DebiasConfig,
-        *,
-        seed: int,
     ) -> None:
         super().__init__()
         self.model = model
-        self._frozen = (backbone,)  # in a tuple: not a submodule, so not part of the state
-        self._config, self._seed = config, seed
+        self._logits = logits
+        self._eta = config.eta
         self._y = torch.from_numpy(labels.y)
         self._a = None if labels.a is None else torch.from_numpy(labels.a)
         self.weights: dict[str, float] = {}
         self._groups: dict[str, Tensor] = {}
         self.dro = nn.ModuleDict()
-        dual, bits = isinstance(model, DualBranch), 2
+        dual, bits = config.dual_branch, 2
         pairs = labels.classes * labels.attributes
         if config.use_pseudo:
             self._add("y", labels.pseudo_groups(), pairs, config.weight_y)
@@ -56,14 +53,13 @@ class D2CPObjective(nn.Module):
                 self._add("xrm_a", groups, labels.attributes * bits, config.weight_xrm_a)
 
     def _add(self, name: str, groups: Ints, count: int, weight: float) -> None:
-        self.dro[name] = GroupDRO(count, self._config.eta)
+        self.dro[name] = GroupDRO(count, self._eta)
         self._groups[name] = torch.from_numpy(groups)
         self.weights[name] = weight
 
     def forward(self, batch: Batch) -> tuple[Tensor, Mapping[str, float]]:
         """The loss of the global batch, and its terms."""
-        (backbone,) = self._frozen
-        losses = self._branch_losses(backbone, batch)
+        losses = self._branch_losses(batch)
         if not self.dro:
             return global_mean(losses["y"]), {}
         rows = batch.rows.cpu()
@@ -74,23 +70,12 @@ class D2CPObjective(nn.Module):
         total = torch.stack([self.weights[name] * term for name, term in terms.items()]).sum()
         return total, {f"loss_{name}": term.item() for name, term in terms.items()}
 
-    def _branch_losses(self, backbone: Backbone, batch: Batch) -> dict[str, Tensor]:
+    def _branch_losses(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy per image of each branch, computed once a batch."""
         rows, device = batch.rows.cpu(), batch.rows.device
-        mask = None
-        if self._config.prompt_dropout:
-            shape = tuple(self.model.prompts.shape)
-            mask = prompt_mask(
-                shape, self._config.prompt_dropout, seed=self._seed, step=batch.step
-            ).to(device)
-        y = self._y[rows].to(device)
-        if isinstance(self.model, DualBranch):
+        logits_y, logits_a = self._logits(batch)
+        losses = {"y": cross_entropy(logits_y, self._y[rows].to(device), reduction="none")}
+        if logits_a is not None:
             assert self._a is not None
-            logits_y, logits_a = self.model(backbone, batch.images, mask)
-            a = self._a[rows].to(device)
-            return {
-                "y": cross_entropy(logits_y, y, reduction="none"),
-                "a": cross_entropy(logits_a, a, reduction="none"),
-            }
-        logits = self.model(backbone, batch.images, mask)
-        return {"y": cross_entropy(logits, y, reduction="none")}
+            losses["a"] = cross_entropy(logits_a, self._a[rows].to(device), reduction="none")
+        return losses

@@ -13,6 +13,7 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.data.store import ImageStore
+from d2cp.debias.branch_logits import prompt_logits
 from d2cp.debias.dual_branch import DualBranch, ParameterCount, PromptClassifier
 from d2cp.debias.labels import Labels, evaluation_rows, selection_groups, training_groups
 from d2cp.debias.logits import predict_logits
@@ -60,7 +61,8 @@ def train_d2cp(
     backbone.to(accelerator.device)
     model = new_model(backbone, labels, config, seed=seed)
     model.to(accelerator.device)
-    objective = D2CPObjective(model, backbone, labels, config, seed=seed)
+    logits = prompt_logits(model, backbone, config, seed=seed)
+    objective = D2CPObjective(model, logits, labels, config)
     epoch_size = (config.epoch_size or len(labels.train)) if len(labels.train) else 0
     fitted = fit(
         objective,

@@ -1,0 +1,90 @@
+"""Branches over given features: h = x + U relu(V x) in the place of prompts."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.rng import torch_generator
+from d2cp.debias.cross_heads import CrossHeads, init_head
+
+
+class Adapter(nn.Module):
+    """h = x + U relu(V x). U starts at zero, so that training starts from the features as given."""
+
+    def __init__(self, width: int, hidden: int, *, seed: int, name: str = "y") -> None:
+        super().__init__()
+        self.down, self.up = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        generator = torch_generator(seed, f"debias/adapter/{name}")
+        with torch.no_grad():
+            self.down.weight.copy_(torch.randn(hidden, width, generator=generator) / width**0.5)
+            for part in (self.down.bias, self.up.weight, self.up.bias):
+                part.zero_()
+
+    def forward(self, features: Tensor) -> Tensor:
+        adapted: Tensor = features + self.up(torch.relu(self.down(features)))
+        return adapted
+
+
+class AdapterClassifier(nn.Module):
+    """One branch: an adapter and a linear head over frozen features."""
+
+    def __init__(self, adapter: Adapter, head: nn.Linear) -> None:
+        super().__init__()
+        self.adapter = adapter
+        self.head = head
+
+    def forward(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.adapter(features))
+        return logits
+
+
+class DualAdapter(CrossHeads):
+    """The dual-branch model over frozen features: two adapters, two heads, cross-projection."""
+
+    def __init__(
+        self,
+        adapter_y: Adapter,
+        adapter_a: Adapter,
+        head_y: nn.Linear,
+        head_a: nn.Linear,
+        config: DebiasConfig,
+    ) -> None:
+        super().__init__(head_y, head_a, config)
+        self.adapter_y = adapter_y
+        self.adapter_a = adapter_a
+
+    @classmethod
+    def new(
+        cls,
+        width: int,
+        hidden: int,
+        classes: int,
+        attributes: int,
+        config: DebiasConfig,
+        *,
+        seed: int,
+    ) -> DualAdapter:
+        return cls(
+            Adapter(width, hidden, seed=seed, name="y"),
+            Adapter(width, hidden, seed=seed, name="a"),
+            init_head(classes, width, config, seed=seed, name="y"),
+            init_head(attributes, width, config, seed=seed, name="a"),
+            config,
+        )
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        return self.cross_logits(self.adapter_y(features), self.adapter_a(features))
+
+    def classifier(self) -> AdapterClassifier:
+        """The target branch with P0^a folded into its head."""
+        head = self.folded_head(self.head_y, self.head_a)
+        return AdapterClassifier(copy.deepcopy(self.adapter_y), head)
+
+    def shortcut(self) -> AdapterClassifier:
+        """The spurious branch, folded: tells the suspected shortcut value of an image."""
+        head = self.folded_head(self.head_a, self.head_y)
+        return AdapterClassifier(copy.deepcopy(self.adapter_a), head)
