@@ -23,13 +23,13 @@ import torch
 from d2cp.config import Config, load_config
 from d2cp.data import load_images, load_table
 from d2cp.data.mnist import load_mnist
+from d2cp.data.pixels import channels_first, to_bytes, to_signed
 from d2cp.disentangle.concept_files import save_concepts, save_model
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.concept_pictures import encode
 from d2cp.disentangle.concept_training import train_concepts
 from d2cp.disentangle.extract import extract
 from d2cp.disentangle.guide import LazyNet
-from d2cp.disentangle.latent_space import to_images, to_pixels
 from d2cp.disentangle.sampling import draw, swapped
 from d2cp.mine import apply, mine
 from d2cp.mine.quality import concept_auroc, score_against_truth
@@ -94,12 +94,12 @@ def score_swap(
         donors.append(other[:count])
     subjects = encode(model, store, np.concatenate(chosen), seed)
     lenders = encode(model, store, np.concatenate(donors), seed)
-    own = to_pixels(draw(model, subjects.scalars, subjects.noise)).numpy()
+    own = to_bytes(draw(model, subjects.scalars, subjects.noise)).numpy()
     moved = swapped(subjects.scalars, lenders.scalars, concepts)
-    changed = to_pixels(draw(model, moved, subjects.noise)).numpy()
+    changed = to_bytes(draw(model, moved, subjects.noise)).numpy()
     digits = digit_classifier(seed)
     before, after = digits(own), digits(changed)
-    real = to_pixels(subjects.images).numpy()
+    real = to_bytes(subjects.images).numpy()
     return {
         "images": len(own),
         "colour_changed": float(np.mean(colour(own) != colour(changed))),
@@ -124,9 +124,9 @@ def digit_classifier(seed: int, steps: int = 600) -> Any:
     order = np.random.default_rng(seed)
     for _ in range(steps):
         pick = order.integers(len(mnist.train_labels), size=128)
-        grey = torch.from_numpy(mnist.train_images[pick])[..., None].repeat(1, 1, 1, 3)
+        grey = mnist.train_images[pick][..., None].repeat(3, axis=3)
         loss = torch.nn.functional.cross_entropy(
-            net(to_images(grey)), torch.from_numpy(mnist.train_labels[pick])
+            net(to_signed(channels_first(grey))), torch.from_numpy(mnist.train_labels[pick])
         )
         optimizer.zero_grad()
         loss.backward()
@@ -135,8 +135,8 @@ def digit_classifier(seed: int, steps: int = 600) -> Any:
 
     @torch.no_grad()
     def answer(pixels: np.ndarray) -> np.ndarray:
-        grey = torch.from_numpy(pixels).amax(-1, keepdim=True).repeat(1, 1, 1, 3)
-        return net(to_images(grey)).argmax(1).numpy()
+        grey = pixels.max(-1, keepdims=True).repeat(3, axis=3)
+        return net(to_signed(channels_first(grey))).argmax(1).numpy()
 
     grey = mnist.test_images[:2000, :, :, None].repeat(3, axis=3)
     print(f"digit judge: {np.mean(answer(grey) == mnist.test_labels[:2000]):.3f} on MNIST test")

@@ -25,7 +25,8 @@ from d2cp.config import load_config
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.core.rng import derive, numpy_generator
 from d2cp.data.mnist import load_mnist
-from d2cp.disentangle.batches import batch_positions, load_images
+from d2cp.data.pixels import signed_view
+from d2cp.disentangle.batches import batch_positions
 from d2cp.disentangle.concept_loop import Recipe, learning_rate
 from d2cp.disentangle.concept_training import train_concepts
 from d2cp.disentangle.encoder import build_encoder
@@ -81,7 +82,7 @@ def train_autoencoder_control(
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(recipe, step)
         rows = batch_positions(seed, "factors/control", step, config.batch, len(images))
-        batch = load_images(images, rows)
+        batch = signed_view(images, rows)
         loss = ((decoder(encoder(batch)) - batch.flatten(1)) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -93,7 +94,7 @@ def train_autoencoder_control(
 @torch.no_grad()
 def encode(encoder: nn.Module, images: NDArray[np.uint8]) -> NDArray[np.float32]:
     rows = np.arange(len(images))
-    parts = [encoder(load_images(images, rows[i : i + 256])) for i in range(0, len(rows), 256)]
+    parts = [encoder(signed_view(images, rows[i : i + 256])) for i in range(0, len(rows), 256)]
     return torch.cat(parts).numpy()
 
 

@@ -20,10 +20,10 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from d2cp.core.rng import permutation
 from d2cp.data import ImageStore, Table, load_images, load_table
 from d2cp.data.digests import ordered_map, threads
 from d2cp.data.images import to_square
-from d2cp.data.loader import epoch_order, image_batches
 from d2cp.data.source import EncodedSource
 
 BATCH = 64
@@ -50,7 +50,7 @@ def decode_epoch(table: Table, size: int, order: NDArray[np.int64], workers: boo
 
 
 def cached_epoch(store: ImageStore, order: NDArray[np.int64]) -> int:
-    return sum(len(images) for _, images in image_batches(store, order, BATCH))
+    return sum(len(store[order[i : i + BATCH]]) for i in range(0, len(order), BATCH))
 
 
 def timed(epoch: Callable[[], int]) -> float:
@@ -72,7 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
 
         def order(rows: int, epoch: int) -> NDArray[np.int64]:
-            return epoch_order(np.arange(rows), seed=0, stage="benchmark", epoch=epoch)
+            return permutation(0, "benchmark", epoch, rows)
 
         def first() -> int:
             _, store = load_images(table, arguments.size, cache, quiet=True)

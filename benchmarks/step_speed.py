@@ -23,7 +23,6 @@ from d2cp.backbone import Backbone, backbone_from_config, load_backbone
 from d2cp.backbone.load import EMBEDDED_FOLDER
 from d2cp.config.debias import DebiasConfig
 from d2cp.debias.dual_branch import DualBranch
-from d2cp.debias.prompts import normalised
 
 VIT_B16 = {"image_size": 224, "patch_size": 16}
 
@@ -75,7 +74,7 @@ def plain_step(
     def step() -> None:
         optimizer.zero_grad()
         for branch, head in enumerate(heads):
-            features = plain_vpt(vit, prompts[branch], normalised(backbone, images))
+            features = plain_vpt(vit, prompts[branch], backbone.normalise(images))
             cross_entropy(head(features), labels).backward()
         optimizer.step()
 

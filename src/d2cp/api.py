@@ -67,8 +67,10 @@ def run(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """The whole method; returns what `d2cp show RUN --json` prints."""
+    from d2cp.core.processes import is_main
     from d2cp.pipeline.opening import open_run
     from d2cp.pipeline.whole import run_stages
+    from d2cp.report.build import write_report
 
     table = as_table(data, format)
     config = config or load_config(preset, overrides={"seed": seed})
@@ -82,7 +84,9 @@ def run(
         force=force,
         tensorboard=tensorboard,
     ) as context:
-        run_stages(context, corrections=corrections, control=control, report=report)
+        run_stages(context, corrections=corrections, control=control)
+        if report and is_main():
+            context.say(f"report: {write_report(context.run, table=context.table)}")
         return summarise(context.run)
 
 

@@ -48,7 +48,8 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_a_second_process_is_refused(tmp_path):
     code = (
-        "import sys; from d2cp.core.run_directory import RunDirectory; from d2cp.errors import RunError\n"
+        "import sys; from d2cp.core.run_directory import RunDirectory\n"
+        "from d2cp.errors import RunError\n"
         "try:\n    with RunDirectory(sys.argv[1]).locked(): print('got it')\n"
         "except RunError as e: print(e)"
     )

@@ -6,28 +6,27 @@ import torch
 from torch import Tensor
 
 from d2cp.data.augment import (
-    centre_crop,
     crop_and_flip,
-    eval_view,
-    to_float,
-    to_tensor,
     train_view,
     warp,
 )
+from d2cp.data.pixels import centre_crop, channels_first, to_unit
 
 WHERE = {"seed": 3, "stage": "stage", "epoch": 5}
 
 
 def images(n: int, side: int = 20) -> Tensor:
-    return to_tensor(np.random.default_rng(0).integers(0, 256, (n, side, side, 3), dtype=np.uint8))
+    return channels_first(
+        np.random.default_rng(0).integers(0, 256, (n, side, side, 3), dtype=np.uint8)
+    )
 
 
 def test_layout_and_range() -> None:
     array = np.arange(2 * 3 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3, 3)
-    tensor = to_tensor(array)
+    tensor = channels_first(array)
     assert tensor.shape == (2, 3, 3, 3) and tensor.dtype == torch.uint8
     assert tensor[1, 2, 0, 1] == array[1, 0, 1, 2]
-    assert to_float(torch.tensor([255], dtype=torch.uint8)).item() == 1.0
+    assert to_unit(torch.tensor([255], dtype=torch.uint8)).item() == 1.0
 
 
 def test_a_row_does_not_depend_on_its_batch() -> None:
@@ -49,11 +48,11 @@ def test_views_change_with_epoch_seed_and_stage() -> None:
 def test_identity_map_and_flip_are_exact() -> None:
     batch = images(2)
     identity = torch.tensor([[1.0, 0, 0], [0, 1.0, 0]]).expand(2, 2, 3)
-    torch.testing.assert_close(warp(batch, identity, 20), to_float(batch), atol=1e-5, rtol=0)
+    torch.testing.assert_close(warp(batch, identity, 20), to_unit(batch), atol=1e-5, rtol=0)
     mirrored = identity.clone()
     mirrored[:, 0, 0] = -1
     torch.testing.assert_close(
-        warp(batch, mirrored, 20), to_float(batch).flip(-1), atol=1e-5, rtol=0
+        warp(batch, mirrored, 20), to_unit(batch).flip(-1), atol=1e-5, rtol=0
     )
 
 
@@ -74,7 +73,7 @@ def test_a_crop_equals_a_slow_literal_one() -> None:
     batch, index = images(3, 12), np.array([5, 9, 2])
     maps = crop_and_flip(index, **WHERE)
     fast = warp(batch, maps, 7)
-    source = to_float(batch)
+    source = to_unit(batch)
     for b in range(3):
         for i in range(7):
             for j in range(7):
@@ -94,7 +93,7 @@ def test_a_crop_equals_a_slow_literal_one() -> None:
 def test_centre_crop_is_pixel_exact() -> None:
     batch = images(2, 256)
     assert torch.equal(centre_crop(batch, 224), batch[:, :, 16:240, 16:240])
-    assert torch.equal(eval_view(batch, 224), to_float(batch[:, :, 16:240, 16:240]))
+    assert torch.equal(to_unit(centre_crop(batch, 224)), to_unit(batch[:, :, 16:240, 16:240]))
     with pytest.raises(ValueError, match="no centre crop"):
         centre_crop(batch, 300)
 
@@ -102,13 +101,13 @@ def test_centre_crop_is_pixel_exact() -> None:
 def test_digits_are_left_as_they_are() -> None:
     batch = images(3, 28)
     view = train_view(batch, np.arange(3), 28, crop=False, flip=False, **WHERE)
-    assert torch.equal(view, to_float(batch))
+    assert torch.equal(view, to_unit(batch))
 
 
 def test_flip_alone_keeps_or_mirrors_each_image() -> None:
     batch = images(40, 16)
     view = train_view(batch, np.arange(40), 16, crop=False, flip=True, **WHERE)
-    plain = to_float(batch)
+    plain = to_unit(batch)
     kept = [(view[i] - plain[i]).abs().max() < 1e-4 for i in range(40)]
     mirrored = [(view[i] - plain[i].flip(-1)).abs().max() < 1e-4 for i in range(40)]
     assert all(k != m for k, m in zip(kept, mirrored, strict=True)) and 5 < sum(kept) < 35

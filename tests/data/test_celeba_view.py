@@ -13,7 +13,7 @@ from PIL import Image
 
 from d2cp.config import load_config
 from d2cp.data import load_images, load_table
-from d2cp.debias.reading import evaluation_images
+from d2cp.data.pixels import centre_view
 from d2cp.export.hugging_face import D2CPForImageClassification
 from d2cp.export.serving import Deployed
 from image_files import Tree, encode, picture
@@ -40,7 +40,7 @@ def test_scored_pixels_are_those_of_crop_178_resize_224(tree: Tree, cache: Path)
     images = {f"img_align_celeba/{i:06d}.png": PORTRAIT for i in range(6)}
     settings = load_config("celeba").debias
     _, store = load_images(load_table(tree(lists | images)), settings.resize, cache)
-    shown = evaluation_images(store, np.array([3]), settings.image_size)[0]
+    shown = centre_view(store[np.array([3])], settings.image_size)[0]
     torch.testing.assert_close(shown, published())
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from d2cp.backbone import Backbone, load_backbone
-from d2cp.debias.prompts import init_prompts, normalised, prompt_mask, prompted_features
+from d2cp.debias.prompts import init_prompts, prompt_mask, prompted_features
 from debias_tiny import library_model
 
 FAMILIES = ["vit", "dinov2", "clip"]
@@ -45,7 +45,7 @@ def test_equals_concatenate_and_drop(family: str, tmp_path: Path) -> None:
     direction = torch.randn(2, 4, 32, generator=generator)
     features = prompted_features(backbone, prompts, images)
     (gradient,) = torch.autograd.grad((features * direction).sum(), prompts)
-    pixels = normalised(backbone, images)
+    pixels = backbone.normalise(images)
     plain = torch.stack([plain_vpt(model, family, branch, pixels) for branch in prompts])
     (expected,) = torch.autograd.grad((plain * direction).sum(), prompts)
     assert torch.allclose(features, plain, atol=1e-5)

@@ -15,8 +15,9 @@ import torch
 
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.progress import Bar, progress
+from d2cp.data.pixels import signed_view
 from d2cp.disentangle import concept_loop as loop
-from d2cp.disentangle.batches import batch_positions, load_images
+from d2cp.disentangle.batches import batch_positions
 from d2cp.disentangle.concept_files import load_concepts, load_model, save_concepts, save_model
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.concept_training import train_concepts
@@ -167,7 +168,7 @@ def test_the_penalty_on_copies_is_in_the_loss_with_its_weight(tiny, toy):
     untrained = ConceptModel(config, PixelSpace(16, 4), None, 0).train()
     rows = batch_positions(0, "disentangle", 0, 32, len(toy.rows))
     with torch.no_grad():
-        scalars = untrained.scalars(load_images(toy.images, rows), torch.zeros(32, 0))
+        scalars = untrained.scalars(signed_view(toy.images, rows), torch.zeros(32, 0))
     penalty = float(squared_correlation_within(scalars))
     assert penalty > 0.05
     assert first[3.0] - first[0.0] == pytest.approx(3 * penalty, abs=1e-4)
@@ -231,7 +232,7 @@ def test_training_rows_get_the_held_out_scalar_and_others_the_mean(tiny, toy):
     config = dataclasses.replace(tiny, steps=1)
     model = train_concepts(toy.images, toy.rows[:100], toy.y[:100], config, 0, progress=quiet)
     guide, rows = model.guide, toy.rows[98:102]
-    logits = guide.logits(load_images(toy.images, rows))
+    logits = guide.logits(signed_view(toy.images, rows))
     aligned = (logits - guide.centre[:, None]) / guide.scale[:, None, None] @ guide.basis
     expected = [
         aligned[guide.folds[r], i] if r < 100 else aligned[:, i].mean(0) for i, r in enumerate(rows)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 
 from d2cp.core.progress import progress
-from d2cp.disentangle.batches import load_images
+from d2cp.data.pixels import signed_view
 from d2cp.disentangle.concept_loop import Watch
 from d2cp.disentangle.concept_training import draw_weights
 from d2cp.disentangle.correlation import squared_correlation, squared_correlation_within
@@ -110,7 +110,7 @@ def test_an_image_s_own_label_does_not_reach_the_network_that_scores_it(tiny, to
     flipped = toy.y.copy()
     flipped[0] = 1 - flipped[0]
     after = guide_of(toy.images, toy.rows, flipped, config)
-    images = load_images(toy.images, toy.rows[:4])
+    images = signed_view(toy.images, toy.rows[:4])
     own = int(before.folds[0])
     assert torch.equal(before.nets[own](images), after.nets[own](images))
     assert not torch.equal(before.nets[1 - own](images), after.nets[1 - own](images))
@@ -120,7 +120,7 @@ def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, 
     config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
     guide = guide_of(toy.images, toy.rows, toy.y, config)
     with torch.no_grad():
-        scalars = guide.scalars(load_images(toy.images, toy.rows), toy.rows)[:, 0].numpy()
+        scalars = guide.scalars(signed_view(toy.images, toy.rows), toy.rows)[:, 0].numpy()
     conflict = toy.y != toy.a
     assert conflict.sum() > 10
     assert ((scalars > 0) == toy.a)[conflict].mean() > 0.9
@@ -154,7 +154,7 @@ def test_scalars_of_training_rows_come_from_their_fold_and_others_from_all(tiny,
     assert guide.fold_of(asked).tolist() == [known.get(row, -1) for row in asked.tolist()]
     assert guide.fold_of(asked[:0]).tolist() == []
     with torch.no_grad():
-        one_by_one = guide.scalars(load_images(Store(), rows), rows)
+        one_by_one = guide.scalars(signed_view(Store(), rows), rows)
     torch.testing.assert_close(guide.scalars_from(logits, guide.folds), one_by_one)
 
 
@@ -170,5 +170,5 @@ def test_the_guide_tells_left_from_right(tiny):
     rows = np.arange(200)
     guide = guide_of(images, rows, y, config)
     with torch.no_grad():
-        scalars = guide.scalars(load_images(images, rows), rows)[:, 0].numpy()
+        scalars = guide.scalars(signed_view(images, rows), rows)[:, 0].numpy()
     assert ((scalars > 0) == y).mean() > 0.9

@@ -7,12 +7,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from d2cp.data.pixels import to_bytes, to_signed
 from d2cp.disentangle.autoencoder import VQSpace, quantised
 from d2cp.disentangle.batches import balancing_weights, batch_positions, weighted_positions
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.denoiser import Sketch, build_denoiser
 from d2cp.disentangle.encoder import build_encoder
-from d2cp.disentangle.latent_space import PixelSpace, to_images, to_pixels
+from d2cp.disentangle.latent_space import PixelSpace
 from d2cp.disentangle.tokens import ConceptTokens, SharedTokens, build_tokens
 from d2cp.errors import ConfigError
 
@@ -68,9 +69,9 @@ def test_a_token_depends_on_its_own_scalar_only_and_concepts_differ(make):
 def test_pixel_space_loses_nothing(factor):
     pixels = torch.randint(0, 256, (2, 16, 16, 3), dtype=torch.uint8)
     space = PixelSpace(16, factor)
-    latents = space.encode(to_images(pixels))
+    latents = space.encode(to_signed(pixels.permute(0, 3, 1, 2)))
     assert latents.shape == (2, space.channels, space.side, space.side)
-    assert torch.equal(to_pixels(space.decode(latents)), pixels)
+    assert torch.equal(to_bytes(space.decode(latents)), pixels)
 
 
 def test_quantising_finds_the_nearest_vector():

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from d2cp.backbone.block import Block
 from d2cp.backbone.families import Family, Triple, copied
+from d2cp.data.pixels import standardised
 from d2cp.errors import BackboneError
 
 
@@ -53,11 +54,9 @@ class Backbone(nn.Module):
         """Always eval mode: dropout of the backbone is off also while prompts are trained."""
         return super().train(False)
 
-    def normalise(self, uint8_nhwc: Tensor) -> Tensor:
-        """Bytes [B, H, W, 3] to normalised float32 [B, 3, H, W]."""
-        mean = torch.tensor(self.mean, device=uint8_nhwc.device) * 255
-        std = torch.tensor(self.std, device=uint8_nhwc.device) * 255
-        return ((uint8_nhwc.float() - mean) / std).permute(0, 3, 1, 2).contiguous()
+    def normalise(self, images: Tensor) -> Tensor:
+        """Images in [0, 1], [B, 3, H, W], in the units this network was trained on."""
+        return standardised(images, self.mean, self.std)
 
     def embed(self, pixels: Tensor) -> Tensor:
         """Normalised pixels [B, 3, H, W] to tokens [B, T, D], CLS first."""

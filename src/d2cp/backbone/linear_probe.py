@@ -15,6 +15,7 @@ from d2cp.backbone.adapter import Backbone
 from d2cp.core.rng import numpy_generator, permutation
 from d2cp.data.coloured import cmnist10
 from d2cp.data.mnist import Mnist
+from d2cp.data.pixels import centre_view
 from d2cp.data.source import ColouredSource
 
 Images = NDArray[np.uint8]
@@ -38,7 +39,9 @@ def cls_features(backbone: Backbone, images: Images, batch: int = 250) -> NDArra
     """CLS features [N, D] of uint8 images [N, H, W, 3]."""
     with torch.inference_mode():
         parts = [
-            backbone.features(backbone.normalise(torch.from_numpy(images[start : start + batch])))
+            backbone.features(
+                backbone.normalise(centre_view(images[start : start + batch], backbone.image_size))
+            )
             for start in range(0, len(images), batch)
         ]
     features: NDArray[np.float32] = torch.cat(parts).numpy()

@@ -172,9 +172,9 @@ class PromptSpace(Space):
         return self._read(rows, draws, epoch)
 
     def read_plain(self, rows: Rows) -> Tensor:
-        from d2cp.debias.reading import evaluation_images
+        from d2cp.data.pixels import centre_view
 
-        return evaluation_images(self.store, rows, self.config.image_size)
+        return centre_view(self.store[rows], self.config.image_size)
 
     def frozen(self, rows: Rows) -> Tensor:
         return self._features[torch.from_numpy(rows)]

@@ -12,25 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from d2cp.core.rng import uniforms
-
-
-def to_tensor(images: NDArray[np.uint8]) -> Tensor:
-    """uint8 [B, H, W, 3] → uint8 [B, 3, H, W]."""
-    return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).contiguous()
-
-
-def to_float(images: Tensor) -> Tensor:
-    """uint8 → float32 in [0, 1]; floats pass through."""
-    return images if images.is_floating_point() else images.to(torch.float32) / 255
-
-
-def centre_crop(images: Tensor, size: int) -> Tensor:
-    """The middle size × size of [B, C, H, W], pixel for pixel."""
-    height, width = images.shape[-2:]
-    if size > min(height, width):
-        raise ValueError(f"no centre crop of {size} from {height}×{width}")
-    top, left = (height - size) // 2, (width - size) // 2
-    return images[..., top : top + size, left : left + size]
+from d2cp.data.pixels import centre_crop, to_unit
 
 
 def crop_and_flip(
@@ -64,7 +46,7 @@ def warp(images: Tensor, maps: Tensor, size: int) -> Tensor:
     shape = [images.shape[0], images.shape[1], size, size]
     grid = functional.affine_grid(maps.to(images.device), shape, align_corners=False)
     return functional.grid_sample(
-        to_float(images), grid, mode="bilinear", padding_mode="border", align_corners=False
+        to_unit(images), grid, mode="bilinear", padding_mode="border", align_corners=False
     )
 
 
@@ -82,14 +64,9 @@ def train_view(
     """A training view in [0, 1]: random resized crop and flip, or the plain centre crop where
     neither is wanted (digits: a mirrored 3 is no 3)."""
     if not crop and not flip:
-        return to_float(centre_crop(images, size))
+        return to_unit(centre_crop(images, size))
     scale, ratio = ((0.7, 1.0), (0.75, 4 / 3)) if crop else ((1.0, 1.0), (1.0, 1.0))
     maps = crop_and_flip(
         index, seed=seed, stage=stage, epoch=epoch, scale=scale, ratio=ratio, flip=flip
     )
     return warp(images if crop else centre_crop(images, size), maps, size)
-
-
-def eval_view(images: Tensor, size: int) -> Tensor:
-    """The centre crop in [0, 1]."""
-    return to_float(centre_crop(images, size))

@@ -10,11 +10,6 @@ from torch import Tensor, nn
 from d2cp.core.processes import global_sum
 
 
-def group_index(label: Tensor, attribute: Tensor, attributes: int) -> Tensor:
-    """g = A*label + attribute, A the number of attribute values (g = 2y + a in the paper)."""
-    return label * attributes + attribute
-
-
 def group_losses(losses: Tensor, groups: Tensor, count: int) -> Tensor:
     """L_g: mean loss of each group [count] over the global batch; 0 where a group is absent."""
     ones = torch.ones_like(losses)

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from d2cp.backbone import Backbone
 from d2cp.core.processes import global_sum, process_count, process_rank
+from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
 from d2cp.debias.dual_branch import PromptClassifier
 from d2cp.debias.loop import Rows
-from d2cp.debias.reading import evaluation_images
 
 
 def predict_logits(
@@ -30,6 +30,6 @@ def predict_logits(
     with torch.no_grad():
         for start in range(rank * batch_size, len(rows), world * batch_size):
             part = slice(start, start + batch_size)
-            images = evaluation_images(store, rows[part], image_size).to(device)
+            images = centre_view(store[rows[part]], image_size).to(device)
             logits[part] = classifier(backbone, images).float()
     return np.asarray(global_sum(logits).cpu().numpy(), dtype=np.float32)

@@ -33,13 +33,6 @@ def prompt_mask(shape: tuple[int, ...], dropout: float, *, seed: int, step: int)
     return (torch.rand(shape, generator=generator) >= dropout).float() / (1 - dropout)
 
 
-def normalised(backbone: Backbone, images: Tensor) -> Tensor:
-    """Images in [0, 1], [B, 3, H, W], in the units the backbone was trained on."""
-    mean = torch.tensor(backbone.mean, device=images.device).view(3, 1, 1)
-    std = torch.tensor(backbone.std, device=images.device).view(3, 1, 1)
-    return (images - mean) / std
-
-
 def prefixes(backbone: Backbone, prompts: Tensor) -> list[Prefix]:
     """Keys and values [branches, heads, L, d] of every layer's prompts."""
     return [block.prefix(prompts[:, layer]) for layer, block in enumerate(_blocks(backbone))]
@@ -62,7 +55,7 @@ def features_with_prefixes(backbone: Backbone, layers: list[Prefix], pixels: Ten
 
 def prompted_features(backbone: Backbone, prompts: Tensor, images: Tensor) -> Tensor:
     """h = F_V(x, V): CLS features [branches, B, D] of images in [0, 1]."""
-    pixels = normalised(backbone, images)
+    pixels = backbone.normalise(images)
     return features_with_prefixes(backbone, prefixes(backbone, prompts), pixels)
 
 

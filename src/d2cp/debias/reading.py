@@ -1,11 +1,12 @@
-"""From table rows to images in [0, 1]: random views for training, the centre for evaluation."""
+"""From table rows to the random views in [0, 1] that stage 2 trains on."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 from d2cp.config.debias import DebiasConfig
-from d2cp.data.augment import eval_view, to_tensor, train_view
+from d2cp.data.augment import train_view
+from d2cp.data.pixels import channels_first
 from d2cp.data.store import ImageStore
 from d2cp.debias.loop import Read, Rows
 
@@ -16,7 +17,7 @@ def training_reader(store: ImageStore, config: DebiasConfig, *, seed: int) -> Re
 
     def read(rows: Rows, draws: Rows, epoch: int) -> Tensor:
         return train_view(
-            to_tensor(store[rows]),
+            channels_first(store[rows]),
             draws,
             config.image_size,
             seed=seed,
@@ -27,7 +28,3 @@ def training_reader(store: ImageStore, config: DebiasConfig, *, seed: int) -> Re
         )
 
     return read
-
-
-def evaluation_images(store: ImageStore, rows: Rows, image_size: int) -> Tensor:
-    return eval_view(to_tensor(store[rows]), image_size)

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.core.rng import seeded, torch_generator
-from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
+from d2cp.data.pixels import Stored, signed_view
+from d2cp.disentangle.batches import batch_positions
 from d2cp.disentangle.concept_loop import Recipe, Watch, fit
 
 STAGE = "disentangle/autoencoder"
@@ -83,7 +84,7 @@ def quantised(latents: Tensor, codebook: Tensor) -> Tensor:
 
 
 def train_autoencoder(
-    store: ImageStore,
+    store: Stored,
     rows: NDArray[np.int64],
     config: DisentangleConfig,
     seed: int,
@@ -99,9 +100,9 @@ def train_autoencoder(
     def loss_at(module: nn.Module, step: int) -> Tensor:
         where = batch_positions(seed, STAGE, step, config.vq_batch, len(rows))
         if step == plain:
-            _start_codebook(space, load_images(store, rows[where]).to(accelerator.device), seed)
+            _start_codebook(space, signed_view(store, rows[where]).to(accelerator.device), seed)
         where = where[accelerator.process_index :: accelerator.num_processes]
-        images = load_images(store, rows[where]).to(accelerator.device)
+        images = signed_view(store, rows[where]).to(accelerator.device)
         decoded, codebook_loss = module(images, step >= plain)
         loss: Tensor = F.l1_loss(decoded, images) + codebook_loss
         return loss

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from d2cp.core.rng import numpy_generator, permutation
-from d2cp.disentangle.latent_space import to_images
-
-
-class ImageStore(Protocol):
-    """Decoded images by row of the table: uint8 [B,H,W,3]."""
-
-    def __getitem__(self, rows: NDArray[np.int64], /) -> NDArray[np.uint8]: ...
 
 
 def batch_positions(seed: int, stage: str, step: int, batch: int, n: int) -> NDArray[np.int64]:
@@ -47,8 +36,3 @@ def weighted_positions(
     drawn = numpy_generator(seed, stage, step).random(batch) * edges[-1]
     found = np.searchsorted(edges, drawn, side="right")
     return np.asarray(found.clip(max=len(weights) - 1), dtype=np.int64)
-
-
-def load_images(store: ImageStore, rows: NDArray[np.int64]) -> Tensor:
-    """Images in [−1, 1], [B,3,H,W]."""
-    return to_images(torch.from_numpy(np.ascontiguousarray(store[rows])))

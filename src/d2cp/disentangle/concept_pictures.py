@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from d2cp.data.pixels import Stored, signed_view, to_bytes
 from d2cp.disentangle.attention import attention_maps
-from d2cp.disentangle.batches import ImageStore, load_images
 from d2cp.disentangle.canvas import Grid, Pixels, heat_over
 from d2cp.disentangle.concept_model import ConceptModel
-from d2cp.disentangle.latent_space import to_pixels
 from d2cp.disentangle.sampling import draw, invert, start_noise, swapped
 
 Rows = NDArray[np.int64]
@@ -38,12 +37,12 @@ class Subjects:
 
 @torch.no_grad()
 def encode(
-    model: ConceptModel, store: ImageStore, rows: Rows, seed: int, *, inverted: bool = False
+    model: ConceptModel, store: Stored, rows: Rows, seed: int, *, inverted: bool = False
 ) -> Subjects:
     """Fresh noise for each row, or `inverted`: by DDIM inversion, to edit the image itself. That
     keeps detail, but a trace of the image's own colours stays in the noise and resists a swap."""
     model.eval()
-    images = load_images(store, rows).to(model.latent_std.device)
+    images = signed_view(store, rows).to(model.latent_std.device)
     scalars = model.scalars(images, model.guided_scalars(images, rows))
     if inverted:
         noise = invert(model, images, model.concept_tokens(scalars))
@@ -53,7 +52,7 @@ def encode(
 
 
 def as_pixels(images: Tensor) -> Pixels:
-    return to_pixels(images).cpu().numpy()
+    return to_bytes(images).cpu().numpy()
 
 
 def swap_picture(
@@ -113,7 +112,7 @@ def traversal_picture(
 
 
 def extremes_picture(
-    store: ImageStore,
+    store: Stored,
     rows: Rows,
     y: NDArray[np.int64],
     values: NDArray[np.float32],

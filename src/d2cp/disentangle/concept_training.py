@@ -11,12 +11,11 @@ from d2cp.config.disentangle import DisentangleConfig
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.progress import progress as show_progress
 from d2cp.core.rng import torch_generator
+from d2cp.data.pixels import Stored, signed_view
 from d2cp.disentangle.autoencoder import train_autoencoder
 from d2cp.disentangle.batches import (
-    ImageStore,
     balancing_weights,
     batch_positions,
-    load_images,
     weighted_positions,
 )
 from d2cp.disentangle.concept_loop import (
@@ -40,7 +39,7 @@ SCALE_IMAGES = 256
 
 
 def train_concepts(
-    store: ImageStore,
+    store: Stored,
     rows: NDArray[np.int64],
     y: NDArray[np.int64],
     config: DisentangleConfig,
@@ -81,7 +80,7 @@ def train_concepts(
         noise = torch.randn(shape, generator=draw)[share].to(accelerator.device)
         even = torch.rand(config.batch, generator=draw)
         t = biased_times(even, config.timesteps, config.noise_bias)[share].to(accelerator.device)
-        images = load_images(store, rows[where[share]]).to(accelerator.device)
+        images = signed_view(store, rows[where[share]]).to(accelerator.device)
         z0 = model.to_latents(images) if latents is None else latents[where[share]]
         z_t = add_noise(z0, noise, t, model.alpha_bar)
         predicted, scalars = module(images, guided[where[share]], z_t, t)
@@ -113,11 +112,11 @@ def train_concepts(
 
 @torch.no_grad()
 def _set_latent_scale(
-    model: ConceptModel, store: ImageStore, rows: NDArray[np.int64], seed: int
+    model: ConceptModel, store: Stored, rows: NDArray[np.int64], seed: int
 ) -> None:
     """Mean and standard deviation of the latents of some training images."""
     where = batch_positions(seed, "disentangle/scale", 0, min(SCALE_IMAGES, len(rows)), len(rows))
-    latents = model.to_latents(load_images(store, rows[where]).to(model.latent_std.device))
+    latents = model.to_latents(signed_view(store, rows[where]).to(model.latent_std.device))
     model.latent_mean.copy_(latents.mean())
     model.latent_std.copy_(latents.std().clamp(min=1e-3))
 
@@ -134,8 +133,8 @@ def draw_weights(
 
 
 @torch.no_grad()
-def _all_latents(model: ConceptModel, store: ImageStore, rows: NDArray[np.int64]) -> Tensor:
+def _all_latents(model: ConceptModel, store: Stored, rows: NDArray[np.int64]) -> Tensor:
     """The latents of each training row, where an autoencoder makes them costly."""
     device = model.latent_std.device
     some = (rows[i : i + SCALE_IMAGES] for i in range(0, len(rows), SCALE_IMAGES))
-    return torch.cat([model.to_latents(load_images(store, part).to(device)) for part in some])
+    return torch.cat([model.to_latents(signed_view(store, part).to(device)) for part in some])

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from d2cp.disentangle.batches import ImageStore, load_images
+from d2cp.data.pixels import Stored, signed_view
 from d2cp.disentangle.concept_model import ConceptModel
 
 
@@ -22,14 +22,14 @@ class Concepts:
 
 @torch.no_grad()
 def extract(
-    model: ConceptModel, store: ImageStore, rows: NDArray[np.int64], batch: int = 256
+    model: ConceptModel, store: Stored, rows: NDArray[np.int64], batch: int = 256
 ) -> Concepts:
     """Scalars and tokens in evaluation mode, with the averaged weights the model ended with."""
     model.eval()
     scalars, tokens = [], []
     for i in range(0, len(rows), batch):
         some = rows[i : i + batch]
-        images = load_images(store, some).to(model.latent_std.device)
+        images = signed_view(store, some).to(model.latent_std.device)
         s = model.scalars(images, model.guided_scalars(images, some))
         scalars.append(s.float().cpu().numpy())
         tokens.append(model.concept_tokens(s).float().contiguous().cpu().numpy())

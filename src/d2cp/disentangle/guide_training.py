@@ -13,13 +13,14 @@ from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.core.rng import permutation, seeded, torch_generator
-from d2cp.disentangle.batches import ImageStore, batch_positions, load_images
+from d2cp.data.pixels import Stored, signed_view
+from d2cp.disentangle.batches import batch_positions
 from d2cp.disentangle.concept_loop import Recipe, Watch, fit
 from d2cp.disentangle.guide import Guide, cross_fitted, generalised_cross_entropy
 
 
 def train_guide(
-    store: ImageStore,
+    store: Stored,
     rows: NDArray[np.int64],
     y: NDArray[np.int64],
     config: DisentangleConfig,
@@ -66,7 +67,7 @@ def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
 
 
 def _loss(
-    store: ImageStore,
+    store: Stored,
     rows: NDArray[np.int64],
     labels: NDArray[np.int64],
     classes: int,
@@ -82,7 +83,7 @@ def _loss(
     def loss_at(net: nn.Module, step: int) -> Tensor:
         where = batch_positions(seed, stage, step, config.guide_batch, len(rows))
         where = where[accelerator.process_index :: accelerator.num_processes]
-        images = load_images(store, rows[where])
+        images = signed_view(store, rows[where])
         images = augment(images, torch_generator(seed, stage, step), config)
         target = torch.from_numpy(labels[where])
         weight = balance[target].to(accelerator.device)
@@ -112,12 +113,10 @@ def augment(images: Tensor, draw: torch.Generator, config: DisentangleConfig) ->
 
 
 @torch.no_grad()
-def _all_logits(
-    guide: Guide, store: ImageStore, rows: NDArray[np.int64], batch: int = 256
-) -> Tensor:
+def _all_logits(guide: Guide, store: Stored, rows: NDArray[np.int64], batch: int = 256) -> Tensor:
     device = guide.basis.device
     some = (rows[i : i + batch] for i in range(0, len(rows), batch))
-    return torch.cat([guide.logits(load_images(store, part).to(device)) for part in some], dim=1)
+    return torch.cat([guide.logits(signed_view(store, part).to(device)) for part in some], dim=1)
 
 
 def _set_scale(guide: Guide, logits: Tensor) -> None:

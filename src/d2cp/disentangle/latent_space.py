@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -35,14 +34,3 @@ class PixelSpace:
     def decode(self, latents: Tensor, *, quantise: bool = True) -> Tensor:
         """There is no codebook here: `quantise` changes nothing."""
         return F.pixel_shuffle(latents, self.factor).clamp(-1, 1)
-
-
-def to_images(pixels: Tensor) -> Tensor:
-    """uint8 [B,H,W,3] to float [B,3,H,W] in [−1, 1]."""
-    return pixels.permute(0, 3, 1, 2).to(torch.float32).div(127.5).sub(1).contiguous()
-
-
-def to_pixels(images: Tensor) -> Tensor:
-    """float [B,3,H,W] in [−1, 1] to uint8 [B,H,W,3]."""
-    scaled = images.clamp(-1, 1).add(1).mul(127.5).round()
-    return scaled.to(torch.uint8).permute(0, 2, 3, 1).contiguous()

@@ -19,7 +19,7 @@ from torch import Tensor
 from d2cp.backbone import Backbone, Block
 from d2cp.core.files import write_json
 from d2cp.debias.dual_branch import PromptClassifier
-from d2cp.debias.prompts import normalised, prefixes
+from d2cp.debias.prompts import prefixes
 
 _RAMP = ((16, 18, 66), (43, 84, 153), (45, 160, 160), (170, 210, 90), (255, 240, 90))
 _SIDE = 168
@@ -49,7 +49,7 @@ def class_maps(
     """Maps [B, h, w] of one branch for the classes `answers` [B]; images [B, 3, H, W] in [0, 1]."""
     blocks = cast(Sequence[Block], backbone.blocks)
     last = len(blocks) - 1
-    pixels = normalised(backbone, images)
+    pixels = backbone.normalise(images)
     height, width = (side // backbone.patch_size for side in pixels.shape[-2:])
     with torch.no_grad():
         layers = prefixes(backbone, model.prompts)

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from d2cp.backbone.load import quiet
 from d2cp.core.files import read_json
-from d2cp.data.augment import eval_view, to_tensor
 from d2cp.data.images import EXTENSIONS, MAX_BYTES, UnreadableError, decode, to_square
+from d2cp.data.pixels import centre_view, standardised
 from d2cp.errors import DataError, RunError
 from d2cp.export.hugging_face import D2CPForImageClassification
 
@@ -56,9 +56,8 @@ class Deployed:
 
     def pixels(self, squares: Sequence[NDArray[np.uint8]]) -> Tensor:
         """uint8 squares of side `resize` as normalised centre crops."""
-        images = eval_view(to_tensor(np.stack(squares)), self.model.config.image_size)
-        mean = torch.tensor(self.mean).view(3, 1, 1)
-        return (images - mean) / torch.tensor(self.std).view(3, 1, 1)
+        images = centre_view(np.stack(squares), self.model.config.image_size)
+        return standardised(images, self.mean, self.std)
 
     def read(self, path: Path) -> NDArray[np.uint8]:
         """The image as training saw it before its crop; raises UnreadableError."""

@@ -11,9 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.core.progress import progress
+from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
-from d2cp.debias.prompts import normalised
-from d2cp.debias.reading import evaluation_images
 from d2cp.pipeline.context import Context
 
 FILE = "features.safetensors"
@@ -33,8 +32,8 @@ def frozen_features(
     starts = range(0, len(rows), batch)
     with torch.no_grad(), progress(len(starts), "features", quiet=quiet) as bar:
         for start in starts:
-            images = evaluation_images(store, rows[start : start + batch], image_size)
-            found.append(backbone.features(normalised(backbone, images)))
+            images = centre_view(store[rows[start : start + batch]], image_size)
+            found.append(backbone.features(backbone.normalise(images)))
             bar.step(len(images))
     return torch.cat(found) if found else torch.zeros(0, backbone.width)
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.config.debias import SelectionRule
 from d2cp.core.files import write_csv, write_json
+from d2cp.data.pixels import centre_view
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.debias.logits import predict_logits
-from d2cp.debias.reading import evaluation_images
 from d2cp.debias.trained_files import Artifact
 from d2cp.evaluate.gradcam import changed_rows, write_gradcam
 from d2cp.evaluate.result import Grouping, score
@@ -139,7 +139,7 @@ def _draw_changes(
     if not len(chosen):
         return
     store = context.images(context.config.debias.resize)
-    images = evaluation_images(store, rows[chosen], size)
+    images = centre_view(store[rows[chosen]], size)
     pixels = (images * 255).round().byte().permute(0, 2, 3, 1).numpy()
     records = [
         {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from d2cp.backbone import load_backbone
-from d2cp.core.processes import is_main
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import discover
 from d2cp.pipeline.environment_bits import environments
@@ -18,9 +17,8 @@ def run_stages(
     *,
     corrections: Path | None = None,
     control: bool = True,
-    report: bool = True,
 ) -> None:
-    """Discover → environments → control and dual-branch model → evaluate → report."""
+    """Discover → environments → control and dual-branch model → evaluate."""
     load_backbone(context.config.backbone)  # a wrong name is told now, not after stage 1
     found = discover(context, corrections)
     bits = environments(context, found)
@@ -29,7 +27,3 @@ def run_stages(
     models = {"erm": train(context, "erm", labels, after=after)} if control else {}
     models["debias"] = train(context, "debias", labels, after=after)
     evaluate(context, found, models)
-    if report and is_main():
-        from d2cp.report.build import write_report
-
-        context.say(f"report: {write_report(context.run, table=context.table)}")
