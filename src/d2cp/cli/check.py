@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from d2cp.data.inspection import CheckReport
+    from d2cp.data.inspection import CheckReport, Sizes
 
 SHOWN = 10
 WIDE = 24
@@ -92,6 +92,8 @@ def _print(report: CheckReport) -> None:
 
     line(f"{report.name}: {report.rows} images, {len(report.class_names)} classes", "bold")
     line(f"recognised as {report.format}; images {report.images}")
+    if report.sizes is not None:
+        line(_size_line(report.sizes))
     for counted in _count_tables(report):
         console.print(counted)
     if report.counts_match is not None:
@@ -109,12 +111,24 @@ def _print(report: CheckReport) -> None:
         line(f"  same image: {', '.join(duplicate.ids[:4])} ({where})")
     if len(report.duplicates) > SHOWN:
         line(f"  … and {len(report.duplicates) - SHOWN} more; --json lists all")
+    for copy in report.copies[:SHOWN]:
+        where = ", ".join((*copy.splits, *copy.classes))
+        line(f"  copy in another size or encoding: {', '.join(copy.ids)} ({where})")
+    if len(report.copies) > SHOWN:
+        line(f"  … and {len(report.copies) - SHOWN} more; --json lists all")
     for note in report.notes:
         line(f"note: {note}", "dim")
     for problem in report.problems:
         line(f"problem: {problem}", "yellow")
     if report.clean:
         line("clean" if report.decoded else "clean (images not decoded)", "green")
+
+
+def _size_line(sizes: Sizes) -> str:
+    if sizes.smallest == sizes.largest:
+        return "all images have {}×{} pixels".format(*sizes.median)
+    listed = (sizes.smallest, sizes.largest, sizes.median)
+    return "image sizes from {} to {}, median {}".format(*(f"{w}×{h}" for w, h in listed))
 
 
 def _printable(text: str) -> str:

@@ -6,6 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from d2cp.data.copies import SIDE, across_splits, thumbnail
 from d2cp.data.digests import digest_bytes, ordered_map, row_stamps
 from d2cp.data.images import UnreadableError, decode
 from d2cp.data.source import ColouredSource, EncodedSource
@@ -20,6 +24,15 @@ class Duplicate:
     ids: tuple[str, ...]
     splits: tuple[str, ...]
     classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Width and height of the images as they are seen, in pixels."""
+
+    smallest: tuple[int, int]
+    median: tuple[int, int]
+    largest: tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +51,8 @@ class CheckReport:
     unreadable: tuple[dict[str, str], ...]
     unreadable_by_class: dict[str, int]
     duplicates: tuple[Duplicate, ...]
+    copies: tuple[Duplicate, ...]  # alike to the eye, other bytes, in two splits
+    sizes: Sizes | None
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -60,14 +75,15 @@ def check_table(
     step: Callable[[], None] = lambda: None,
 ) -> CheckReport:
     """Every image is read (and decoded, unless told not to); `step` is called once a file."""
-    digests, bad = _inspect(table, decode_images, step)
+    seen = _inspect(table, decode_images, step)
+    bad = seen.bad
     absent = [row for row, reason in bad.items() if reason == "missing file"]
     images = "present"
     if absent:
         images = "absent" if len(absent) == len(table) else "partly"
     listed = () if images == "absent" else tuple(quarantine(table, bad))
     by_class = dict(sorted(Counter(record["class"] for record in listed).items()))
-    duplicates, same_split = _duplicates(table, digests)
+    duplicates, same_split = _duplicates(table, seen.digests)
     report = CheckReport(
         name=table.name,
         format=table.format,
@@ -81,6 +97,8 @@ def check_table(
         unreadable=listed,
         unreadable_by_class=by_class,
         duplicates=duplicates,
+        copies=_copies(table, seen),
+        sizes=_sizes(seen.sizes),
     )
     notes = list(table.notes)
     if same_split:
@@ -98,41 +116,83 @@ def _with_findings(report: CheckReport, problems: list[str], notes: list[str]) -
         problems.append(f"{len(report.unreadable)} unreadable images ({listed})")
     if leaks := [d for d in report.duplicates if len(d.splits) > 1]:
         problems.append(f"{len(leaks)} images stand in more than one split")
+    if report.copies:
+        problems.append(
+            f"{len(report.copies)} images of one split are copies of images of another one, in "
+            "another size or encoding"
+        )
     if torn := [d for d in report.duplicates if len(d.classes) > 1]:
         problems.append(f"{len(torn)} images stand under more than one label")
     return replace(report, problems=tuple(problems), notes=tuple(notes))
 
 
-def _inspect(
-    table: Table, decode_images: bool, step: Callable[[], None]
-) -> tuple[list[bytes | None], dict[int, str]]:
-    """Digest of each row, and why rows are unreadable. Files that are not there cost no thread."""
+@dataclass(kw_only=True)
+class _Seen:
+    """What was seen of each row, with nothing in the place of what could not be read."""
+
+    digests: list[bytes | None]
+    bad: dict[int, str]
+    sizes: dict[int, tuple[int, int]]
+    thumbnails: dict[int, NDArray[np.uint8]]
+
+
+def _inspect(table: Table, decode_images: bool, step: Callable[[], None]) -> _Seen:
+    """Every row looked at once. Files that are not there cost no thread."""
     source = table.source
     if isinstance(source, ColouredSource):
-        return [source.digest(row) for row in range(len(source))], {}
+        digests: list[bytes | None] = [source.digest(row) for row in range(len(source))]
+        side = (source.side, source.side)
+        return _Seen(
+            digests=digests, bad={}, sizes=dict.fromkeys(range(len(table)), side), thumbnails={}
+        )
     if not isinstance(source, EncodedSource):
         raise TypeError(f"no way to read images from {type(source).__name__}")
     stamps, bad = row_stamps(source)
-    digests: list[bytes | None] = [None] * len(table)
+    seen = _Seen(digests=[None] * len(table), bad=bad, sizes={}, thumbnails={})
 
-    def one(row: int) -> tuple[bytes | None, str]:
-        digest = None
+    def one(row: int) -> str:
         try:
             data = source.read(row)
-            digest = digest_bytes(data)
+            seen.digests[row] = digest_bytes(data)
             if decode_images:
-                decode(data)
+                image = decode(data)
+                seen.sizes[row], seen.thumbnails[row] = image.size, thumbnail(image)
         except UnreadableError as error:
-            return digest, str(error)
-        return digest, ""
+            return str(error)
+        return ""
 
     rows = list(stamps)
-    for row, (digest, reason) in zip(rows, ordered_map(one, rows), strict=True):
-        digests[row] = digest
+    for row, reason in zip(rows, ordered_map(one, rows), strict=True):
         if reason:
             bad[row] = reason
         step()
-    return digests, bad
+    return seen
+
+
+def _sizes(sizes: dict[int, tuple[int, int]]) -> Sizes | None:
+    if not sizes:
+        return None
+    ordered = sorted(sizes.values(), key=lambda size: (size[0] * size[1], size))
+    return Sizes(smallest=ordered[0], median=ordered[(len(ordered) - 1) // 2], largest=ordered[-1])
+
+
+def _copies(table: Table, seen: _Seen) -> tuple[Duplicate, ...]:
+    """Validation and test images that copy training ones, and test ones that copy validation."""
+    rows = np.array(sorted(seen.thumbnails), dtype=np.int64)
+    stack = np.zeros((len(rows), SIDE, SIDE, 3), dtype=np.uint8)
+    for place, row in enumerate(rows):
+        stack[place] = seen.thumbnails[row]
+    return tuple(
+        Duplicate(
+            ids=(str(table.ids[known]), str(table.ids[asked])),
+            splits=(SPLIT_NAMES[table.split[known]], SPLIT_NAMES[table.split[asked]]),
+            classes=tuple(
+                table.class_names[y] for y in sorted({int(table.y[known]), int(table.y[asked])})
+            ),
+        )
+        for asked, known in across_splits(stack, rows, table)
+        if seen.digests[asked] != seen.digests[known]  # equal bytes are told as such
+    )
 
 
 def _duplicates(table: Table, digests: list[bytes | None]) -> tuple[tuple[Duplicate, ...], int]:
