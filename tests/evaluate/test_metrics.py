@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d2cp.evaluate.metrics import bootstrap, group_accuracy, over_seeds
-from d2cp.evaluate.result import score
+from d2cp.evaluate.metrics import group_accuracy, over_seeds
+from d2cp.evaluate.result import group_name, score
 
 
 @given(
@@ -18,42 +18,22 @@ def test_against_the_equations_written_out(rows, train):
     for g in set(groups.tolist()):
         members = [r for r, other in rows if other == g]
         accuracies[g] = sum(members) / len(members)
-    found = group_accuracy(right, groups)
+    members = np.repeat(list(train), list(train.values())).astype(np.int64)
+    found = group_accuracy(right, groups, members)
     assert found.worst == pytest.approx(min(accuracies.values()))
-    assert found.mean == pytest.approx(sum(right) / len(right))
+    assert found.mean(found.n) == pytest.approx(sum(right) / len(right))
     known = {g: n for g, n in train.items() if g in accuracies}
     if known:
         literal = sum(accuracies[g] * n for g, n in known.items()) / sum(known.values())
-        assert found.weighted(train) == pytest.approx(literal)
+        assert found.mean(found.train_weight) == pytest.approx(literal)
     else:
-        assert found.weighted(train) == pytest.approx(found.mean)
+        assert found.mean(found.train_weight) == pytest.approx(found.mean(found.n))
 
 
 def test_no_images_is_an_error_not_a_number():
+    none = np.array([], dtype=np.int64)
     with pytest.raises(ValueError, match="no images"):
-        group_accuracy(np.array([], dtype=bool), np.array([], dtype=np.int64))
-
-
-def test_interval_has_the_width_of_a_bootstrap_over_images():
-    generator = np.random.default_rng(0)
-    groups = np.repeat([0, 1, 2], [400, 50, 200])
-    right = generator.random(650) < np.array([0.9, 0.7, 0.8])[groups]
-    fast = bootstrap(right, groups, {0: 1, 1: 1, 2: 2}, resamples=4000)
-    slow = []
-    for _ in range(2000):
-        rows = np.concatenate(
-            [generator.choice(np.flatnonzero(groups == g), (groups == g).sum()) for g in range(3)]
-        )
-        slow.append(group_accuracy(right[rows], groups[rows]).worst)
-    low, high = np.percentile(slow, [2.5, 97.5])
-    assert fast["worst_group"].low == pytest.approx(low, abs=0.03)
-    assert fast["worst_group"].high == pytest.approx(high, abs=0.03)
-    assert fast["mean"].low < right.mean() < fast["mean"].high
-
-
-def test_same_seed_same_interval():
-    right, groups = np.array([True, False, True, True]), np.array([0, 0, 1, 1])
-    assert bootstrap(right, groups, {}, seed=3) == bootstrap(right, groups, {}, seed=3)
+        group_accuracy(np.array([], dtype=bool), none, none)
 
 
 def test_over_seeds():
@@ -74,8 +54,10 @@ def test_result_has_the_documented_keys():
         split="test",
         selection="val_worst_class",
         grouping="true",
+        class_names=("cat", "dog"),
+        attribute_names=("indoors", "outdoors"),
     ).to_dict()
-    assert result["groups"]["0,1"] == {"n": 1, "accuracy": 0.0}
+    assert result["groups"]["0,1"] == {"name": "cat, outdoors", "n": 1, "accuracy": 0.0}
     assert result["worst_group"] == 0.0 and result["mean"] == 0.75
     assert result["train_weighted_mean"] == 1.0
     assert result["intervals"]["mean"][0] <= 0.75 <= result["intervals"]["mean"][1]
@@ -84,7 +66,30 @@ def test_result_has_the_documented_keys():
 def test_without_attributes_the_groups_are_the_classes():
     y = np.array([0, 1, 2])
     result = score(
-        y, y, None, 4, y, method="m", seed=0, split="test", selection="s", grouping="true"
+        y,
+        y,
+        None,
+        4,
+        y,
+        method="m",
+        seed=0,
+        split="test",
+        selection="s",
+        grouping="true",
+        class_names=("a", "b", "c"),
+        attribute_names=None,
     ).to_dict()
     assert result["grouping"] == "class"
-    assert set(result["groups"]) == {"0,0", "1,0", "2,0"}
+    assert {key: g["name"] for key, g in result["groups"].items()} == {
+        "0,0": "a",
+        "1,0": "b",
+        "2,0": "c",
+    }
+
+
+def test_a_group_is_named_by_what_is_known_of_it():
+    names = (("cat", "dog"), ("indoors", "outdoors"))
+    assert group_name("1,0", "true", *names) == "dog, indoors"
+    assert group_name("1,0", "pseudo", *names) == "dog, value 0"
+    assert group_name("1,0", "class", *names) == "dog"
+    assert group_name("1", "true", *names) == "dog"

@@ -21,7 +21,6 @@ SETTINGS = {
     "debias.epochs": 1,
     "debias.batch_size": 40,
     "debias.prompt_length": 2,
-    "evaluate.bootstrap": 50,
 }
 
 

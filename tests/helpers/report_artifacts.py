@@ -14,6 +14,9 @@ from d2cp.core.files import write_csv, write_json
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data import load_table
 from d2cp.data.table import SPLIT_NAMES, Table
+from d2cp.evaluate.columns import figures
+from d2cp.evaluate.metrics import GroupAccuracy
+from d2cp.evaluate.result import score
 
 OVERRIDES = {"seed": 3, "debias": {"epochs": 2}}
 
@@ -41,10 +44,10 @@ def write_run(
     generator = np.random.default_rng(0)
     assert table.a is not None
     noise = generator.normal(size=len(table))
-    score = 2.2 * (2 * (table.a == table.a.max()) - 1) + 0.75 * noise
-    pseudo = (score > 0).astype(np.int64) if table.n_attributes == 2 else table.a.copy()
+    scores = 2.2 * (2 * (table.a == table.a.max()) - 1) + 0.75 * noise
+    pseudo = (scores > 0).astype(np.int64) if table.n_attributes == 2 else table.a.copy()
     _data(run, table)
-    _mine(run, table, pseudo, score)
+    _mine(run, table, pseudo, scores)
     if audit:
         return run
     lazy = pseudo if table.n_attributes == 2 and table.n_classes == 2 else pseudo % table.n_classes
@@ -210,31 +213,21 @@ def _evaluate(
 
 
 def _result(table: Table, rows: Any, method: str, split: str, answers: Any) -> dict[str, Any]:
-    groups = {}
-    for y in range(table.n_classes):
-        for a in range(table.n_attributes):
-            mine = rows[(table.y[rows] == y) & (table.a[rows] == a)]  # type: ignore[index]
-            if len(mine):
-                right = float((answers[mine] == y).mean())
-                groups[f"{y},{a}"] = {"n": len(mine), "accuracy": right}
-    worst = min(g["accuracy"] for g in groups.values())
-    mean = float((answers[rows] == table.y[rows]).mean())
-    near = {
-        k: [max(0.0, v - 0.03), min(1.0, v + 0.03)]
-        for k, v in (("worst_group", worst), ("mean", mean))
-    }
-    return {
-        "method": method,
-        "seed": 3,
-        "split": split,
-        "selection": "val_pseudo_groups",
-        "grouping": "true",
-        "worst_group": worst,
-        "mean": mean,
-        "train_weighted_mean": mean,
-        "groups": groups,
-        "intervals": near,
-    }
+    assert table.a is not None
+    return score(
+        answers[rows],
+        table.y[rows],
+        table.a[rows],
+        table.n_attributes,
+        table.groups()[table.rows("train")],
+        method=method,
+        seed=3,
+        split=split,
+        selection="val_pseudo_groups",
+        grouping="true",
+        class_names=table.class_names,
+        attribute_names=table.attribute_names,
+    ).to_dict()
 
 
 def _draw(size: tuple[int, int]) -> Image.Image:
@@ -327,21 +320,21 @@ def comparison_cells() -> list[dict[str, Any]]:
 
 
 def _cell_result(method: str, seed: int, split: str, worst: float, mean: float) -> dict[str, Any]:
-    groups = {
-        "0,0": {"n": 2570, "accuracy": worst},
-        "1,0": {"n": 2431, "accuracy": mean},
-    }
+    size, share = np.array([2570, 2431]), np.array([worst, mean])
+    found = GroupAccuracy(np.array([0, 1]), size, share, size.astype(float))
+    names = {"0,0": "0-4", "1,0": "5-9"}
     return {
         "method": method,
         "seed": seed,
         "split": split,
         "selection": "val_pseudo_groups",
         "grouping": "true",
-        "worst_group": worst,
+        **figures(found),
         "mean": mean,
-        "train_weighted_mean": mean,
-        "groups": groups,
-        "intervals": {"worst_group": [worst - 0.02, min(1.0, worst + 0.02)]},
+        "groups": {
+            key: {"name": name, "n": int(n), "accuracy": float(right)}
+            for (key, name), n, right in zip(names.items(), size, share, strict=True)
+        },
     }
 
 

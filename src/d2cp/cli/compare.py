@@ -88,7 +88,12 @@ def show_comparison(whole: dict[str, Any]) -> None:
 def _table(whole: dict[str, Any], split: str) -> RichTable:
     from rich.table import Table
 
+    from d2cp.cli.result_tables import two_lines
+    from d2cp.evaluate.columns import COLUMNS, COSTS, WORST, groupings
+
+    lines = whole["summary"][split]
     paper = whole["paper"] if split == "test" else None
+    published = [c for c in COLUMNS if paper and any(c.key in one for one in paper.values())]
     table = Table(
         title=f"{whole['data']}, {split}: {whole['selection']}, {whole['budget']} passes, "
         f"{whole['backbone']} (mean ± deviation over seeds; interval over test images, 95%)",
@@ -96,30 +101,26 @@ def _table(whole: dict[str, Any], split: str) -> RichTable:
     )
     for title in ("method", "group labels"):
         table.add_column(title)
+    titles = [two_lines(column.titled(groupings(lines))) for column in COLUMNS]
     for title in (
-        *("worst group", "interval", "mean", "train-weighted", "D2CP minus it"),
-        *("trained", "passes", "s"),
-        *(["paper: worst", "mean"] if paper else []),
+        *(titles[0], "interval", *titles[1:], "D2CP minus it"),
+        *(cost.heading for cost in COSTS),
+        *(f"paper: {column.heading}" for column in published),
     ):
         table.add_column(title, justify="right")
-    for line in whole["summary"][split]:
-        cells = [
-            line["method"],
-            "+".join(line["group_labels"]) or "none",
-            _percent(line["worst_group"], line["worst_group_std"]),
-            "{:.1f} to {:.1f}".format(*(100 * v for v in line["interval"])),
-            _percent(line["mean"], line["mean_std"]),
-            _percent(line["train_weighted_mean"], None),
-            _difference(whole["paired"][split].get(line["method"])),
-            f"{line['trainable']:,}",
-            f"{line['passes']:,}",
-            f"{line['seconds']:.0f}",
-        ]
-        if paper:
-            theirs = paper.get(line["method"], {})
-            for key in ("worst_group", "mean"):
-                value, std = theirs.get(key), theirs.get(f"{key}_std")
-                cells.append("-" if value is None else _plain(value, std))
+    for line in lines:
+        cells = [line["method"], "+".join(line["group_labels"]) or "none"]
+        for column in COLUMNS:
+            cells.append(_percent(line[column.key], line[f"{column.key}_std"]))
+            if column is WORST:
+                low, high = line["intervals"][column.key]
+                cells.append(f"{100 * low:.1f} to {100 * high:.1f}")
+        cells.append(_difference(whole["paired"][split].get(line["method"])))
+        cells += [cost.text(line[cost.key]) for cost in COSTS]
+        theirs = (paper or {}).get(line["method"], {})
+        for column in published:
+            value, std = theirs.get(column.key), theirs.get(f"{column.key}_std")
+            cells.append("-" if value is None else _plain(value, std))
         table.add_row(*cells)
     return table
 

@@ -10,16 +10,17 @@ import numpy as np
 from scipy.stats import t as student
 
 from d2cp.compare.paper_figures import TABLE_1
-from d2cp.core.rng import numpy_generator
+from d2cp.evaluate.columns import COLUMNS, COSTS, WORST
 from d2cp.evaluate.metrics import over_seeds
 
 SCHEMA = 1
 OURS = "d2cp"
-FACTS = ("tier", "trainable", "passes", "seconds", "params", "group_labels", "notes")
-COLUMNS = (
-    *("method", "seed", "split", "selection", "group_labels", "worst_group", "mean"),
-    *("train_weighted_mean", "worst_group_low", "worst_group_high", "trainable", "passes"),
-    *("seconds", "tier"),
+FACTS = ("tier", "params", "group_labels", "notes", *(cost.key for cost in COSTS))
+HEADER = (
+    *("method", "seed", "split", "selection", "group_labels", "grouping"),
+    *(f"{column.key}{end}" for column in COLUMNS for end in ("", "_low", "_high")),
+    *(cost.key for cost in COSTS),
+    "tier",
 )
 
 
@@ -33,13 +34,13 @@ def flat_results(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tidy_rows(results: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    """The rows of compare.csv, in the order of COLUMNS."""
+    """The rows of compare.csv, in the order of HEADER."""
     rows = []
     for r in results:
-        low, high = r["intervals"]["worst_group"]
         known = {**r, "group_labels": "+".join(r["group_labels"]) or "none"}
-        known |= {"worst_group_low": low, "worst_group_high": high}
-        rows.append([known[column] for column in COLUMNS])
+        for key, (low, high) in r["intervals"].items():
+            known |= {f"{key}_low": low, f"{key}_high": high}
+        rows.append([known[name] for name in HEADER])
     return rows
 
 
@@ -48,7 +49,7 @@ def paired_differences(results: Sequence[dict[str, Any]], split: str) -> dict[st
     worst: dict[str, dict[int, float]] = {}
     for r in results:
         if r["split"] == split:
-            worst.setdefault(r["method"], {})[r["seed"]] = r["worst_group"]
+            worst.setdefault(r["method"], {})[r["seed"]] = r[WORST.key]
     ours = worst.get(OURS, {})
     found: dict[str, dict[str, Any]] = {}
     for method, theirs in worst.items():
@@ -62,23 +63,21 @@ def paired_differences(results: Sequence[dict[str, Any]], split: str) -> dict[st
             half = float(half) / math.sqrt(len(seeds))
             interval = [float(differences.mean()) - half, float(differences.mean()) + half]
         found[method] = {
-            "worst_group": float(differences.mean()),
+            WORST.key: float(differences.mean()),
             "interval": interval,
             "seeds": seeds,
         }
     return found
 
 
-def image_interval(results: Sequence[dict[str, Any]], resamples: int = 1000) -> tuple[float, float]:
-    """95% interval, over test images, of the mean over seeds of one method's worst group."""
-    generator = numpy_generator(0, "compare/bootstrap")
-    draws = np.zeros(resamples)
-    for r in results:
-        n = np.array([g["n"] for g in r["groups"].values()])
-        accuracy = np.array([g["accuracy"] for g in r["groups"].values()])
-        draws += (generator.binomial(n, accuracy, size=(resamples, len(n))) / n).min(axis=1)
-    low, high = np.percentile(draws / max(1, len(results)), [2.5, 97.5])
-    return float(low), float(high)
+def image_interval(results: Sequence[dict[str, Any]], key: str) -> list[float]:
+    """95% interval, over test images, of the mean over seeds of one method's figure.
+
+    Seeds are scored on the same images, so their luck with them is shared: bounds are averaged,
+    as they would not be if every seed had test images of its own.
+    """
+    low, high = np.mean([r["intervals"][key] for r in results], axis=0).tolist()
+    return [low, high]
 
 
 def by_method(results: Sequence[dict[str, Any]], split: str) -> list[dict[str, Any]]:
@@ -89,13 +88,12 @@ def by_method(results: Sequence[dict[str, Any]], split: str) -> list[dict[str, A
         if not own:
             continue
         line: dict[str, Any] = {"method": method, "group_labels": own[0]["group_labels"]}
-        for key in ("worst_group", "mean", "train_weighted_mean"):
-            spread = over_seeds([r[key] for r in own])
-            line[key], line[f"{key}_std"] = spread.mean, spread.std
-        line["interval"] = list(image_interval(own))
-        line["trainable"], line["tier"] = own[0]["trainable"], own[0]["tier"]
-        line["passes"] = round(float(np.mean([r["passes"] for r in own])))
-        line["seconds"] = float(np.mean([r["seconds"] for r in own]))
+        for column in COLUMNS:
+            spread = over_seeds([r[column.key] for r in own])
+            line[column.key], line[f"{column.key}_std"] = spread.mean, spread.std
+        line["intervals"] = {c.key: image_interval(own, c.key) for c in COLUMNS}
+        line |= {cost.key: float(np.mean([r[cost.key] for r in own])) for cost in COSTS}
+        line |= {"tier": own[0]["tier"], "grouping": own[0]["grouping"]}
         lines.append(line)
     return lines
 

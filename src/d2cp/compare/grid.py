@@ -25,6 +25,7 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.files import fingerprint, read_json, write_json
 from d2cp.core.rng import numpy_generator
 from d2cp.data.table import Table
+from d2cp.evaluate.columns import WORST, groupings
 from d2cp.evaluate.result import score
 
 BALANCED = 2000  # images of `test_balanced` that are scored: within 2 points or so a group
@@ -175,6 +176,8 @@ def scored(
             split=split,
             selection=selection,
             grouping="true",
+            class_names=table.class_names,
+            attribute_names=table.attribute_names,
         )
         found.append(result.to_dict())
     return found
@@ -232,5 +235,6 @@ def _forget(grid: Grid, identity: str) -> None:
 
 
 def _line(name: str, seed: int, results: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    worst = ", ".join(f"{r['split']} {100 * r['worst_group']:.1f}" for r in results)
-    return f"{name} seed {seed}: worst group {worst}; {facts['seconds']:.0f} s"
+    worst = ", ".join(f"{r['split']} {100 * r[WORST.key]:.1f}" for r in results)
+    heading = WORST.titled(groupings(results))
+    return f"{name} seed {seed}: {heading} {worst}; {facts['seconds']:.0f} s"

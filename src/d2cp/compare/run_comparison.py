@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from d2cp import __version__
-from d2cp.compare.comparison import COLUMNS, comparison, tidy_rows
+from d2cp.compare.comparison import HEADER, comparison, tidy_rows
 from d2cp.compare.contract import Tier
 from d2cp.compare.grid import Grid, run_all, search
 from d2cp.compare.registry import chosen as chosen_methods
@@ -84,7 +84,7 @@ def run_comparison(
                 "searched": search,
             },
         )
-        write_csv(run.path / "compare.csv", COLUMNS, tidy_rows(whole["results"]))
+        write_csv(run.path / "compare.csv", HEADER, tidy_rows(whole["results"]))
         write_json(run.path / "compare.json", whole)
     return whole
 

@@ -1,5 +1,5 @@
 """Every choice of a run: one frozen dataclass a stage, presets in TOML, strict keys. No torch."""
 
-from d2cp.config.whole import Config, EvaluateConfig, config_from_dict, load_config, preset_names
+from d2cp.config.whole import Config, config_from_dict, load_config, preset_names
 
-__all__ = ["Config", "EvaluateConfig", "config_from_dict", "load_config", "preset_names"]
+__all__ = ["Config", "config_from_dict", "load_config", "preset_names"]

@@ -18,14 +18,6 @@ from d2cp.errors import ConfigError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EvaluateConfig:
-    """How results are scored: the bootstrap behind every interval."""
-
-    bootstrap: int = 1000
-    confidence: float = 0.95
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
     """What `d2cp run` does. The limits bound the images used: of `train`, of `val`, and of each
     other split (0: all)."""
@@ -40,7 +32,6 @@ class Config:
     mine: MineConfig = dataclasses.field(default_factory=MineConfig)
     environments: EnvironmentsConfig = dataclasses.field(default_factory=EnvironmentsConfig)
     debias: DebiasConfig = dataclasses.field(default_factory=DebiasConfig)
-    evaluate: EvaluateConfig = dataclasses.field(default_factory=EvaluateConfig)
 
     def __post_init__(self) -> None:
         for name in ("train_limit", "val_limit", "test_limit"):

@@ -81,7 +81,7 @@ class RunDirectory:
                 if _placeless(before.get(key)) != _placeless(value):
                     raise RunError(
                         f"{self.path} was started with another {key}: "
-                        + _difference(before.get(key), value, key),
+                        + first_difference(before.get(key), value, key),
                         expected="the settings the run was started with",
                         remedy="use the same settings, another --out, or --force to redo "
                         "the stages that change",
@@ -168,10 +168,10 @@ def _placeless(value: Any) -> Any:
     return {k: v for k, v in value.items() if k != "path"} if isinstance(value, dict) else value
 
 
-def _difference(before: Any, now: Any, where: str) -> str:
+def first_difference(before: Any, now: Any, where: str) -> str:
     """The first place where two nested values differ, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in [*before, *now]:
             if before.get(key) != now.get(key):
-                return _difference(before.get(key), now.get(key), f"{where}.{key}")
+                return first_difference(before.get(key), now.get(key), f"{where}.{key}")
     return f"{where} was {before!r}, now {now!r}"

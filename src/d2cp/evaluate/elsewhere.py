@@ -50,6 +50,8 @@ def evaluate_elsewhere(
                 split=split,
                 selection=config.selection,
                 grouping="true",
+                class_names=readable.class_names,
+                attribute_names=readable.attribute_names,
             )
             results.append(result.to_dict())
     return results

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from d2cp.evaluate.metrics import GroupAccuracy, Interval, Ints, bootstrap, group_accuracy
+from d2cp.evaluate.columns import figures
+from d2cp.evaluate.metrics import GroupAccuracy, Ints, group_accuracy
 
 Grouping = Literal["true", "pseudo", "class"]
 
@@ -22,27 +21,42 @@ class Result:
     grouping: Grouping
     by_group: GroupAccuracy
     attributes: int
-    train_weighted_mean: float
-    intervals: dict[str, Interval]
+    class_names: Sequence[str]
+    attribute_names: Sequence[str] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys of `d2cp show --json`; a group is named "y,a"."""
+        """The keys of `d2cp show --json`; a group's key is "y,a"."""
         found = self.by_group
+        groups = {}
+        for g, n, right in zip(found.groups, found.n, found.accuracy, strict=True):
+            key = f"{g // self.attributes},{g % self.attributes}"
+            name = group_name(key, self.grouping, self.class_names, self.attribute_names)
+            groups[key] = {"name": name, "n": int(n), "accuracy": float(right)}
         return {
             "method": self.method,
             "seed": self.seed,
             "split": self.split,
             "selection": self.selection,
             "grouping": self.grouping,
-            "worst_group": found.worst,
-            "mean": found.mean,
-            "train_weighted_mean": self.train_weighted_mean,
-            "groups": {
-                f"{g // self.attributes},{g % self.attributes}": {"n": int(n), "accuracy": float(r)}
-                for g, n, r in zip(found.groups, found.n, found.accuracy, strict=True)
-            },
-            "intervals": {name: [i.low, i.high] for name, i in self.intervals.items()},
+            **figures(found),
+            "groups": groups,
         }
+
+
+def group_name(
+    key: str,
+    grouping: str,
+    class_names: Sequence[str],
+    attribute_names: Sequence[str] | None,
+) -> str:
+    """ "1,0" in words: class and attribute, class and suspected value, or the class alone."""
+    y, _, a = key.partition(",")
+    named = class_names[int(y)]
+    if grouping == "class" or not a:
+        return named
+    if grouping == "pseudo" or attribute_names is None:
+        return f"{named}, value {a}"
+    return f"{named}, {attribute_names[int(a)]}"
 
 
 def score(
@@ -57,26 +71,21 @@ def score(
     split: str,
     selection: str,
     grouping: Grouping,
-    resamples: int = 1000,
-    confidence: float = 0.95,
+    class_names: Sequence[str],
+    attribute_names: Sequence[str] | None,
 ) -> Result:
     """Score predictions of one split. Groups are A·y + a; without an attribute, the classes."""
     if a is None:
         attributes, grouping = 1, "class"
     groups = attributes * y + (0 if a is None else a)
-    right = predicted == y
-    counts = dict(Counter(np.asarray(train_groups).tolist()))
-    found = group_accuracy(right, groups)
     return Result(
         method=method,
         seed=seed,
         split=split,
         selection=selection,
         grouping=grouping,
-        by_group=found,
+        by_group=group_accuracy(predicted == y, groups, train_groups),
         attributes=attributes,
-        train_weighted_mean=found.weighted(counts),
-        intervals=bootstrap(
-            right, groups, counts, resamples=resamples, confidence=confidence, seed=seed
-        ),
+        class_names=class_names,
+        attribute_names=attribute_names,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ METHOD = {"erm": "erm", "debias": "d2cp"}
 def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) -> Path:
     """`results.json`, `predictions.csv` and, where there is a control, Grad-CAM pairs."""
     config = context.config
-    inputs = context.inputs("evaluate", dataclasses.asdict(config.evaluate), "mine", *models)
+    inputs = context.inputs("evaluate", None, "mine", *models)
 
     def make(folder: Path) -> None:
         table = context.table
@@ -95,8 +94,8 @@ def _results(
                 split=split,
                 selection=rules[method],
                 grouping=grouping,
-                resamples=config.evaluate.bootstrap,
-                confidence=config.evaluate.confidence,
+                class_names=table.class_names,
+                attribute_names=table.attribute_names,
             )
             results.append(result.to_dict())
     return results

@@ -8,12 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
+from d2cp.evaluate.columns import COLUMNS, COSTS, MEAN, WORST, groupings
 from d2cp.report import plots
 from d2cp.report.html import embedded_json
 from d2cp.report.outcomes import Figure, headline_rank
-from d2cp.report.words import count, flatten, visible
+from d2cp.report.words import count, flatten, phrase, visible
 
 OURS = "d2cp"
+PUBLISHED = (WORST, MEAN)  # what the paper prints
 FIGURES = ("schema", "results", "summary", "paired", "paper")
 
 
@@ -24,17 +26,17 @@ class Line:
     method: str
     name: str
     seeds: int
-    worst: Figure
-    mean: Figure
-    weighted: Figure
+    figures: tuple[Figure, ...]
+    """In the order of the columns of results: the worst group first."""
     group_labels: str
-    trainable: int | None
-    passes: float | None
-    seconds: float | None
+    costs: tuple[tuple[float, str], ...]
     difference: Figure | None
-    paper_worst: float | None
-    paper_mean: float | None
+    published: tuple[float | None, ...]
     drawing: Markup
+
+    @property
+    def worst(self) -> Figure:
+        return self.figures[0]
 
     @property
     def trains_on_groups(self) -> bool:
@@ -45,6 +47,9 @@ class Line:
 @dataclass(frozen=True, kw_only=True)
 class Board:
     split: str
+    worst: str
+    """What the first column holds: of suspected or of true groups, or of classes."""
+    headings: tuple[str, ...]
     lines: tuple[Line, ...]
 
     @property
@@ -66,7 +71,9 @@ def compare_page(whole: Mapping[str, Any]) -> dict[str, Any]:
         "name": name,
         "boards": boards,
         "headline": _headline(boards[0]) if boards else "Nothing has been compared yet.",
-        "has_paper": any(line.paper_worst is not None for b in boards for line in b.lines),
+        "has_paper": any(any(_known(line.published)) for b in boards for line in b.lines),
+        "published": [column.heading for column in PUBLISHED],
+        "costs": [phrase(cost.heading) for cost in COSTS],
         "has_difference": any(line.difference is not None for b in boards for line in b.lines),
         "axis": plots.axis(),
         "facts": flatten(about),
@@ -90,42 +97,49 @@ def board(whole: Mapping[str, Any], split: str) -> Board:
         method = entry["method"]
         seeds = {r["seed"] for r in whole["results"] if r["method"] == method}
         lines.append(_line(entry, len(seeds), paired.get(method), paper.get(method) or {}))
-    return Board(split=split, lines=tuple(sorted(lines, key=lambda line: -line.worst.value)))
+    headings = [column.titled(groupings(whole["summary"][split])) for column in COLUMNS]
+    return Board(
+        split=split,
+        worst=headings[0],
+        headings=tuple(phrase(heading) for heading in headings),
+        lines=tuple(sorted(lines, key=lambda line: -line.worst.value)),
+    )
 
 
 def _line(
     entry: Mapping[str, Any], seeds: int, paired: Mapping[str, Any] | None, paper: Mapping[str, Any]
 ) -> Line:
-    worst, mean = _over_seeds(entry, "worst_group"), _over_seeds(entry, "mean")
-    published = _share(paper.get("worst_group"))
+    figures = {column.key: _over_seeds(entry, column.key) for column in COLUMNS}
+    published = tuple(_share(paper.get(column.key)) for column in PUBLISHED)
     method = str(entry["method"])
     name = visible(method)
     return Line(
         method=method,
         name=name,
         seeds=seeds,
-        worst=worst,
-        mean=mean,
-        weighted=_over_seeds(entry, "train_weighted_mean"),
+        figures=tuple(figures.values()),
         group_labels=", ".join(visible(label) for label in entry["group_labels"]) or "none",
-        trainable=entry.get("trainable"),
-        passes=entry.get("passes"),
-        seconds=entry.get("seconds"),
+        costs=tuple((entry[cost.key], cost.text(entry[cost.key])) for cost in COSTS),
         difference=_difference(paired),
-        paper_worst=published,
-        paper_mean=_share(paper.get("mean")),
-        drawing=plots.comparison_track(name, worst, mean, published, method == OURS),
+        published=published,
+        drawing=plots.comparison_track(
+            f"{name}, {WORST.titled([entry['grouping']])}",
+            figures[WORST.key],
+            figures[MEAN.key],
+            published[0],
+            method == OURS,
+        ),
     )
 
 
 def _over_seeds(entry: Mapping[str, Any], key: str) -> Figure:
     """Bounds: one standard deviation over seeds to either side; of a single seed, the interval
-    over test images, which is known for the worst group alone."""
+    over test images."""
     value, spread = float(entry[key]), entry.get(f"{key}_std")
     if spread is not None:
         return Figure(value=value, bounds=(value - spread, value + spread))
-    given = entry.get("interval") if key == "worst_group" else None
-    return Figure(value=value, bounds=None if given is None else (given[0], given[1]))
+    low, high = entry["intervals"][key]
+    return Figure(value=value, bounds=(low, high))
 
 
 def _difference(paired: Mapping[str, Any] | None) -> Figure | None:
@@ -133,8 +147,12 @@ def _difference(paired: Mapping[str, Any] | None) -> Figure | None:
         return None
     bounds = paired.get("interval")
     return Figure(
-        value=paired["worst_group"], bounds=None if bounds is None else (bounds[0], bounds[1])
+        value=paired[WORST.key], bounds=None if bounds is None else (bounds[0], bounds[1])
     )
+
+
+def _known(published: tuple[float | None, ...]) -> list[bool]:
+    return [figure is not None for figure in published]
 
 
 def _share(published: float | None) -> float | None:
@@ -147,11 +165,11 @@ def _headline(first: Board) -> str:
     ours = next((line for line in fair if line.method == OURS), None)
     if ours is None:
         best = first.lines[0]
-        return f"{best.name} has the best worst group: {100 * best.worst.value:.1f}% right."
+        return f"{best.name} has the best {first.worst}: {100 * best.worst.value:.1f}% right."
     rank = fair.index(ours) + 1
     place = "first" if rank == 1 else f"number {rank}"
     among = count(len(fair), "method")
     return (
-        f"D2CP answers {100 * ours.worst.value:.1f}% of its worst group right: "
+        f"D2CP answers {100 * ours.worst.value:.1f}% of its {first.worst} right: "
         f"{place} of the {among} trained without group labels."
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from d2cp.evaluate.columns import COLUMNS, Column
+from d2cp.evaluate.intervals import share_interval
+from d2cp.report.words import phrase
 
 Bounds = tuple[float, float]
 PLOT_GROUPS = 12
@@ -37,9 +40,13 @@ class Outcome:
     split: str
     selection: str
     grouping: str
-    worst: Pair
-    mean: Pair
+    figures: tuple[Pair, ...]
+    """One a column of results, in their order: the worst group first."""
     groups: tuple[Pair, ...]
+
+    @property
+    def worst(self) -> Pair:
+        return self.figures[0]
 
     @property
     def plotted(self) -> tuple[Pair, ...]:
@@ -52,15 +59,6 @@ class Outcome:
 def _lowest(pair: Pair) -> tuple[float, float]:
     values = [f.value if f is not None else 1.0 for f in (pair.after, pair.before)]
     return values[0], values[1]
-
-
-def wilson(accuracy: float, n: int, z: float = 1.96) -> Bounds:
-    """The 95% score interval of a share: honest for small groups and near 0 and 1."""
-    if n <= 0:
-        return (0.0, 1.0)
-    centre = (accuracy + z * z / (2 * n)) / (1 + z * z / n)
-    spread = z / (1 + z * z / n) * math.sqrt(accuracy * (1 - accuracy) / n + (z / (2 * n)) ** 2)
-    return (max(0.0, centre - spread), min(1.0, centre + spread))
 
 
 def outcomes(
@@ -92,8 +90,7 @@ def outcomes(
                 split=split,
                 selection=str(one["selection"]),
                 grouping=grouping,
-                worst=_summary("Worst group", "worst_group", before, after),
-                mean=_summary("All images", "mean", before, after),
+                figures=tuple(_summary(column, grouping, before, after) for column in COLUMNS),
                 groups=pairs,
             )
         )
@@ -113,9 +110,17 @@ def _pick(
 
 
 def _summary(
-    name: str, key: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    column: Column,
+    grouping: str,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
 ) -> Pair:
-    return Pair(name=name, n=None, before=_total(before, key), after=_total(after, key))
+    return Pair(
+        name=phrase(column.titled([grouping])),
+        n=None,
+        before=_total(before, column.key),
+        after=_total(after, column.key),
+    )
 
 
 def _total(result: Mapping[str, Any] | None, key: str) -> Figure | None:
@@ -128,10 +133,7 @@ def _group(result: Mapping[str, Any] | None, key: str) -> Figure | None:
     if result is None or not result["groups"].get(key, {}).get("n"):
         return None
     group = result["groups"][key]
-    given = group.get("interval") or result.get("intervals", {}).get("groups", {}).get(key)
-    return Figure(
-        value=group["accuracy"], bounds=_bounds(given) or wilson(group["accuracy"], group["n"])
-    )
+    return Figure(value=group["accuracy"], bounds=share_interval(group["accuracy"], group["n"]))
 
 
 def _bounds(given: Any) -> Bounds | None:

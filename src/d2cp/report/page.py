@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from d2cp.evaluate.result import group_name
 from d2cp.report import plots
 from d2cp.report.cells import MATRIX_CLASSES, commonest_mistakes
 from d2cp.report.encode import MAP_BYTES, Picture, data_uri, picture
@@ -132,19 +133,11 @@ def _recall(data: ReportData) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for groups in recall.values() for key in groups)
     return [
         {
-            "name": _group(data, key),
+            "name": group_name(key, "true", data.class_names, data.attribute_names),
             "shares": [percent(groups.get(key)) for groups in recall.values()],
         }
         for key in sorted(keys, key=lambda key: [int(part) for part in key.split(",")])
     ]
-
-
-def _group(data: ReportData, key: str) -> str:
-    parts = [int(part) for part in key.split(",")]
-    names = [data.class_names[parts[0]]]
-    if len(parts) > 1 and data.attribute_names:
-        names.append(data.attribute_names[parts[1]])
-    return ", ".join(names)
 
 
 def _class(data: ReportData, label: int) -> str:

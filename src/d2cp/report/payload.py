@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from d2cp.core.files import read_json
 from d2cp.core.run_directory import RunDirectory
+from d2cp.evaluate.result import group_name
 from d2cp.report.cells import (
     Confusion,
     ValueName,
@@ -123,20 +124,14 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
     reference = cells.get("train", next(iter(cells.values())))
     names = value_names(rows, reference, class_names, attribute_names) if finding else []
 
-    def group_name(key: str, grouping: str) -> str:
-        parts = [int(part) for part in key.split(",")]
-        text = class_names[parts[0]]
-        if len(parts) == 1 or grouping == "class":
-            return text
-        if grouping == "pseudo" or attribute_names is None:
-            return f"{text}, value {parts[1]}"
-        return f"{text}, {attribute_names[parts[1]]}"
+    def named(key: str, grouping: str) -> str:
+        return group_name(key, grouping, class_names, attribute_names)
 
     config = description.get("config", {})
     found = []
     if run.has("evaluate"):
         results = read_json(run.artifact("evaluate") / "results.json")
-        found = outcomes(results, config.get("debias", {}).get("selection", ""), group_name)
+        found = outcomes(results, config.get("debias", {}).get("selection", ""), named)
     kind = kinds(rows, finding.thresholds if finding else ())
     cams = tuple(g for g in _gradcam(run) if 0 <= g.row < len(rows))
     environment = run.path / "environment.json"

@@ -80,7 +80,7 @@ def comparison_track(
                 '<path class="paper" d="M0-6 6 0 0 6-6 0Z"/></svg>'
             ).format(_x(paper))
         )
-    spoken = f"{name}: worst group {percent(worst.value)}"
+    spoken = f"{name}: {percent(worst.value)}"
     if worst.bounds:
         spoken += f" (interval {interval(worst.bounds)})"
     if mean is not None:

@@ -1,12 +1,13 @@
 """What a run has to say, as one documented mapping (`d2cp show RUN --json`).
 
 Keys, stable under `schema` 1; what a run does not have is absent:
-    schema, data {name, counts {split: {"y,a": n}}},
+    schema, data {name, class_names, attribute_names, counts {split: {"y,a": n}}},
     discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
-    results [{method, seed, split, selection, worst_group, mean, train_weighted_mean,
-              groups {"y,a": {n, accuracy}}, intervals}],
+    results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
+              groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
     seconds {stage: s}
-Recall and balanced accuracy are there only where the data set names true attributes.
+`grouping` tells what the groups are: `true`, `pseudo` (suspected) or `class`. Attribute names,
+recall and balanced accuracy are there only where the data set names true attributes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
     whole: dict[str, Any] = {"schema": SCHEMA}
     if run.has("data"):
         data = read_json(run.path / "data" / "summary.json")
-        whole["data"] = {"name": data["name"], "counts": data["counts"]}
+        kept = ("name", "class_names", "attribute_names", "counts")
+        whole["data"] = {key: data[key] for key in kept if key in data}
     if run.has("mine"):
         whole["discover"] = _discover(run)
     results = []
