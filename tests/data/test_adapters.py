@@ -70,7 +70,7 @@ class TestClassFolders:
         (root / "empty").mkdir()
         table = load_table(root)
         assert table.class_names == ("a", "none") and len(table) == 41
-        assert any(".txt" in note for note in table.notes)
+        assert any(".txt" in warning for warning in table.warnings)
         assert any("'empty' holds no image" in warning for warning in table.warnings)
 
     def test_a_stray_table_does_not_hide_the_folders(self, tree: Tree) -> None:

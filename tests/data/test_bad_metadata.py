@@ -28,11 +28,11 @@ def write(folder: Path, rows: list[str], header: str = "filename,split,y") -> Pa
     ("row", "reason"),
     [
         ("../secret.png,0,1", r"\.\./secret"),
-        ("a/../../secret.png,0,1", "relative path"),
-        ("..\\secret.png,0,1", "relative path"),
-        ("/etc/passwd,0,1", "relative path"),
-        ("C:\\secret.png,0,1", "relative path"),
-        (",0,1", "relative path"),
+        ("a/../../secret.png,0,1", "path inside"),
+        ("..\\secret.png,0,1", "path inside"),
+        ("/etc/passwd,0,1", "path inside"),
+        ("C:\\secret.png,0,1", "path inside"),
+        (",0,1", "path inside"),
         ("x\0.png,0,1", "NUL character on line 14"),
         ("x.png,3,1", "split '3' in row 13"),
         ("x.png,,1", "split"),
@@ -116,7 +116,7 @@ def test_links_are_followed_inside_the_root_only(tree: Tree, tmp_path: Path, cac
     (root / "img" / "03.png").symlink_to(root / "pipe.png")
     store = open_images(load_table(root), 16, cache)
     assert store.bad == {
-        0: "a link or path that leaves the data folder",
+        0: "a link or path that leaves the data folder (--images / would allow it)",
         2: "missing file",
         3: "not a regular file",
     }
@@ -129,8 +129,56 @@ def test_a_linked_folder_that_leaves_the_root_is_not_read(
     root = tree(csv_set(6))
     os.rename(root / "img", tmp_path / "elsewhere")
     (root / "img").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match="leaves the data folder"):
-        open_images(load_table(root), 16, cache)
+    with pytest.raises(DataError, match="leaves the data folder") as refused:
+        load_table(root)
+    advised = refused.value.remedy.split("--images ")[1]
+    assert Path(advised) == tmp_path
+    assert open_images(load_table(root, images=advised), 16, cache).bad == {}
+
+
+def test_a_linked_class_folder_is_refused_with_a_remedy_that_works(
+    tree: Tree, tmp_path: Path, cache: Path
+) -> None:
+    root = tree({f"{c}/{i}.png": encode(picture(i)) for c in "ab" for i in range(12)})
+    os.rename(root / "a", tmp_path / "far")
+    (root / "a").symlink_to(tmp_path / "far")
+    with pytest.raises(DataError, match="'a' is a link that leaves") as refused:
+        load_table(root)
+    advised = refused.value.remedy.split("--images ")[1]
+    for images in (advised, "/"):
+        table = load_table(root, images=images)
+        assert open_images(table, 16, cache).bad == {} and str(table.ids[0]) == "a/0.png"
+    (root / "c").symlink_to(root / "b")  # inside the folder: no reason to refuse
+    (root / "a").unlink()
+    assert load_table(root).class_names == ("b", "c")
+
+
+def test_absolute_paths_inside_the_root_or_below_named_images(
+    tree: Tree, tmp_path: Path, cache: Path
+) -> None:
+    root = tree(csv_set(24))
+    lines = (root / "metadata.csv").read_text().splitlines()
+    for line in range(1, len(lines)):
+        lines[line] = f"{root}/{lines[line]}"
+    (root / "metadata.csv").write_text("\n".join(lines))
+    table = load_table(root)
+    assert str(table.ids[0]) == "img/00.png" and open_images(table, 16, cache).bad == {}
+    os.rename(root / "metadata.csv", tmp_path / "labels.csv")
+    (tmp_path / "elsewhere").mkdir()
+    os.rename(tmp_path / "labels.csv", tmp_path / "elsewhere" / "labels.csv")
+    labels = tmp_path / "elsewhere" / "labels.csv"
+    with pytest.raises(DataError, match="line 2") as refused:
+        load_table(labels)
+    assert "--images /" in refused.value.remedy
+    for images in ("/", root):
+        assert open_images(load_table(labels, images=images), 16, cache).bad == {}
+
+
+def test_a_folder_of_images_still_wins_over_the_metadata_folder(tree: Tree, cache: Path) -> None:
+    root = tree(csv_set(24))
+    (root / "meta").mkdir()
+    os.rename(root / "metadata.csv", root / "meta" / "metadata.csv")
+    assert open_images(load_table(root / "meta", images=root), 16, cache).bad == {}
 
 
 def test_a_linked_metadata_file_keeps_the_folder_it_is_seen_in(

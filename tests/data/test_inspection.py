@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -56,6 +57,65 @@ def test_the_same_image_in_two_splits_and_under_two_labels(tree: Tree) -> None:
     plain = {"img/00.png": same, "img/06.png": same}
     report = check_table(load_table(tree(big_enough(plain))))
     assert report.clean and any("repeat" in note for note in report.notes)
+
+
+def pictures(*places: str, n: int = 24, first: int = 0) -> dict[str, bytes]:
+    """n different pictures in each folder."""
+    return {
+        f"{place}/{i}.png": encode(picture(first + 1000 * k + i))
+        for k, place in enumerate(places)
+        for i in range(n)
+    }
+
+
+SPLIT = [f"{split}/{label}" for split in ("train", "val", "test") for label in ("cat", "dog")]
+
+
+def test_a_class_without_test_images_is_not_clean(tree: Tree) -> None:
+    files = pictures(*SPLIT)
+    assert check_table(load_table(tree(files))).clean
+    missing = {name: data for name, data in files.items() if not name.startswith("test/dog")}
+    shutil.rmtree(tree({}) / "test" / "dog")
+    report = check_table(load_table(tree(missing)))
+    assert report.problems == ("class 'dog' has no test images",)
+
+
+def test_left_out_files_are_not_clean(tree: Tree) -> None:
+    extra = {
+        "train/cat/a.heic": b"x",
+        "train/cat/b.HEIC": b"x",
+        "val/loose.png": encode(picture(7)),
+    }
+    root = tree({**pictures(*SPLIT), **extra, "train/dog/Thumbs.db": b"x"})
+    report = check_table(load_table(root))
+    assert report.problems == (
+        f"1 images lie in {root / 'val'}, in no class folder, and are not read",
+        "files that are not images by their suffix were left out: 2 .heic",
+    )
+
+
+@pytest.mark.parametrize("inner", [("cat", "dog"), ("cat",)])
+def test_years_above_the_classes_are_told(tree: Tree, inner: tuple[str, ...]) -> None:
+    places = [f"{year}/{label}" for year in (2023, 2024) for label in inner]
+    report = check_table(load_table(tree(pictures(*places))))
+    assert report.class_names == ("2023", "2024")
+    (problem,) = report.problems
+    assert "'2023', '2024'" in problem and "bring them to the top" in problem
+
+
+def test_one_inner_folder_of_each_class_leaves_no_doubt(tree: Tree) -> None:
+    assert check_table(load_table(tree(pictures("cat/raw", "dog/raw", n=30)))).clean
+
+
+def test_a_run_among_the_images_is_no_class(tree: Tree) -> None:
+    files = pictures("cat", "dog", n=30)
+    before = load_table(tree(files)).fingerprint()
+    run = {"result/run.json": b"{}", "result/mine/pictures/a.png": encode(picture(1))}
+    run |= {"cat/other/run.json": b"{}", "cat/other/a.png": encode(picture(2))}
+    run |= {"model/config.json": b'{"model_type": "d2cp_classifier"}'}
+    table = load_table(tree({**files, **run}))
+    assert table.class_names == ("cat", "dog") and table.fingerprint() == before
+    assert check_table(table).clean
 
 
 def test_embedded_set_matches_the_published_counts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from d2cp.data.table import SPLITS, Counts, Table
 from d2cp.errors import DataError
 
 SMALL_CLASS = 10
+MANY_CLASSES = 12  # findings about single classes that are told one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +53,15 @@ def assemble(
     options: Options,
     centre_crop: int | None = None,
 ) -> Table:
-    """A table of files below `root`; paths, labels and splits are checked."""
+    """A table of files below `root`; paths, labels and splits are checked.
+
+    Names and links may lead anywhere below the folder that the user named with `images`."""
     warnings: list[str] = []
     notes: list[str] = []
     places = columns.places or [f"row {row + 1}" for row in range(len(columns.names))]
-    names = [safe_name(n, where) for n, where in zip(columns.names, places, strict=True)]
+    if options.images is not None:
+        root = image_root(root, options.images, columns.names)
+    names = [safe_name(n, where, root) for n, where in zip(columns.names, places, strict=True)]
     keep = _distinct_rows(names, columns, places, warnings)
     names = [names[row] for row in keep]
     if columns.classes is None:
@@ -83,7 +89,7 @@ def assemble(
         a=a,
         class_names=class_names,
         attribute_names=attribute_names,
-        source=FileSource(root, np.array(names), centre_crop),
+        source=_source(root, np.array(names), centre_crop, options),
         warnings=tuple(warnings),
         notes=tuple(notes),
     )
@@ -115,6 +121,16 @@ def finish(table: Table, options: Options) -> Table:
         )
     if not (split == 2).any():
         warnings.append("no test split: nothing can be scored on held-out data")
+    warnings += _thin_classes(table, split)
+    if _not_contiguous(table.class_names):
+        note = f"labels renumbered 0…{table.n_classes - 1}; their own numbers are the class names"
+        table = replace(table, notes=(*table.notes, note))
+    return replace(table, split=split, warnings=tuple(warnings))
+
+
+def _thin_classes(table: Table, split: NDArray[np.int8]) -> list[str]:
+    """Classes with too few images to learn from, or none to be chosen or scored by."""
+    warnings = []
     training = np.bincount(table.y[split == 0], minlength=table.n_classes)
     for label, n in enumerate(training):
         if n < SMALL_CLASS:
@@ -122,10 +138,17 @@ def finish(table: Table, options: Options) -> Table:
                 f"class {table.class_names[label]!r} has {int(n)} training "
                 f"image{'' if n == 1 else 's'}"
             )
-    if _not_contiguous(table.class_names):
-        note = f"labels renumbered 0…{table.n_classes - 1}; their own numbers are the class names"
-        table = replace(table, notes=(*table.notes, note))
-    return replace(table, split=split, warnings=tuple(warnings))
+    for code, name in ((1, "validation"), (2, "test")):
+        held = np.bincount(table.y[split == code], minlength=table.n_classes)
+        if held.any():
+            warnings += [
+                f"class {table.class_names[label]!r} has no {name} images"
+                for label in np.flatnonzero(held == 0)
+            ]
+    if len(warnings) > MANY_CLASSES:
+        rest = len(warnings) - MANY_CLASSES
+        warnings = [*warnings[:MANY_CLASSES], f"{rest} more such findings about classes"]
+    return warnings
 
 
 def expect(table: Table, published: str, counts: Counts, *, claimed: bool) -> Table:
@@ -140,17 +163,49 @@ def expect(table: Table, published: str, counts: Counts, *, claimed: bool) -> Ta
     return replace(table, notes=(*table.notes, note))
 
 
-def safe_name(name: str, where: str) -> str:
-    """A normal relative path; one that points outside the data folder is an error."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
+def safe_name(name: str, where: str, root: Path) -> str:
+    """A normal path relative to `root`; one that points outside is an error."""
     absolute = name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) is not None
+    given = name
+    if name.startswith("/"):
+        for place in (str(root), os.path.realpath(root)):
+            if name.startswith(os.path.join(place, "")):
+                name, absolute = name[len(os.path.join(place, "")) :], False
+                break
+    parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or absolute or ".." in parts or "\0" in name:
         raise DataError(
-            f"{where}: file name {name!r}",
-            expected="a relative path inside the data folder",
-            remedy="write paths relative to the folder of the images (without .. or a leading /)",
+            f"{where}: file name {given!r}",
+            expected=f"a path inside {root}",
+            remedy="name the folder that holds all of these files: --images / takes any path"
+            if given.startswith("/")
+            else "write paths relative to the folder of the images (without .. or a leading /)",
         )
     return str(PurePosixPath(name))
+
+
+def image_root(beside: Path, images: Path, names: Sequence[str]) -> Path:
+    """Where relative names are looked up when the user named the folder `images`: there; or, as
+    before, beside the metadata where that lies inside `images` and `images` has no such file."""
+    first = next((name for name in names if not name.startswith("/")), None)
+    if first is None or (images / first).exists():
+        return images
+    inside = os.path.realpath(beside).startswith(os.path.join(os.path.realpath(images), ""))
+    return beside if inside else images
+
+
+def _source(
+    root: Path, names: NDArray[np.str_], centre_crop: int | None, options: Options
+) -> FileSource:
+    source = FileSource(root, names, centre_crop, options.images)
+    if folder := source.folder_outside():
+        target = os.path.realpath(os.path.join(root, folder))
+        raise DataError(
+            f"the folder {folder!r} is a link that leaves the data folder: it leads to {target}",
+            expected=f"images inside {options.images or root}",
+            remedy=f"allow it with --images {os.path.commonpath([os.path.realpath(root), target])}",
+        )
+    return source
 
 
 def _distinct_rows(

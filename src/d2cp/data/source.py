@@ -52,11 +52,13 @@ class EncodedSource(ImageSource, Protocol):
 
 @dataclass(frozen=True)
 class FileSource:
-    """Files below `root`. A name that leaves the root, by a link too, is never opened."""
+    """Files below `root`. A name that leaves `bound` (the root, unless the user named a wider
+    one), by a link too, is never opened."""
 
     root: Path
     names: NDArray[np.str_]
     centre_crop: int | None = None
+    bound: Path | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -64,6 +66,10 @@ class FileSource:
     @cached_property
     def location(self) -> str:
         return os.path.realpath(self.root)
+
+    @cached_property
+    def _bound(self) -> str:
+        return os.path.join(os.path.realpath(self.bound or self.root), "")
 
     @cached_property
     def _inside(self) -> dict[str, bool]:
@@ -85,16 +91,26 @@ class FileSource:
                 folder = os.path.dirname(path)
             if folder not in self._inside:
                 below = os.path.join(os.path.realpath(folder), "")
-                self._inside[folder] = below.startswith(os.path.join(self.location, ""))
+                self._inside[folder] = below.startswith(self._bound)
         except (OSError, ValueError) as error:
             raise UnreadableError(_reason(error)) from None
         if not self._inside[folder]:
-            raise UnreadableError("a link or path that leaves the data folder")
+            raise UnreadableError(
+                "a link or path that leaves the data folder (--images / would allow it)"
+            )
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableError("not a regular file")
         if status.st_size > MAX_BYTES:
             raise UnreadableError(f"larger than {MAX_BYTES} bytes")
         return Stamp(name, status.st_size, status.st_mtime_ns)
+
+    def folder_outside(self) -> str:
+        """The first folder, as the names spell it, that leads out of the bound; or nothing."""
+        for folder in sorted({os.path.dirname(str(name)) for name in self.names}):
+            place = os.path.join(os.path.realpath(os.path.join(self.root, folder)), "")
+            if not place.startswith(self._bound):
+                return folder or "."
+        return ""
 
     def read(self, row: int) -> bytes:
         stamp = self.stamp(row)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 from d2cp.data.assemble import Columns, Options, assemble
-from d2cp.data.images import EXTENSIONS
 from d2cp.data.splits import split_of
 from d2cp.data.table import Table
+from d2cp.data.walking import LeftOut, folders, image_names
 from d2cp.errors import DataError
 
 LAYOUT = """\
@@ -24,22 +23,21 @@ FOLDER/CLASS/*.jpg           (a seeded stratified split is drawn)"""
 def recognise(path: Path) -> bool:
     if not path.is_dir():
         return False
-    return any(image_names(path, folder, limit=1)[0] for folder in _folders(path))
+    return any(image_names(path, folder, limit=1) for folder in folders(path))
 
 
 def load(path: Path, options: Options) -> Table:
-    folders = _folders(path)
     by_split = _split_folders(path)
     names: list[str] = []
     y: list[str] = []
     split: list[str] = []
-    ignored: Counter[str] = Counter()
+    left = LeftOut()
     empty: list[str] = []
     for top in by_split or [""]:
-        for label in _folders(path / top):
+        left.beside(path / top)
+        for label in folders(path / top):
             leaf = os.path.join(top, label)
-            found, others = image_names(path, leaf)
-            ignored += others
+            found = image_names(path, leaf, left=left)
             if not found:
                 empty.append(leaf)
             names += found
@@ -57,14 +55,31 @@ def load(path: Path, options: Options) -> Table:
     warnings = [f"class folder {leaf!r} holds no image" for leaf in empty]
     warnings += [
         f"folder {name!r} stands beside the split folders and is not read"
-        for name in folders
+        for name in folders(path)
         if by_split and name not in by_split
     ]
-    notes = []
-    if ignored:
-        listed = ", ".join(f"{n} {suffix or 'without suffix'}" for suffix, n in ignored.items())
-        notes.append(f"files that are not images by their suffix were left out: {listed}")
-    return replace(table, warnings=(*table.warnings, *warnings), notes=(*table.notes, *notes))
+    warnings += [*left.findings(), *_repeated_folders(names, y)]
+    return replace(table, warnings=(*table.warnings, *warnings))
+
+
+def _repeated_folders(names: list[str], y: list[str]) -> list[str]:
+    """Classes that hold the same folders, such as 2023/cat and 2024/cat: which level is the
+    class?"""
+    inner: dict[str, set[str]] = {label: set() for label in y}
+    for name, label in zip(names, y, strict=True):
+        below = Path(name).parts
+        below = below[below.index(label) + 1 : -1]
+        if below:
+            inner[label].add(below[0])
+    shared = set.intersection(*inner.values())
+    if not shared or (len(shared) == 1 and not all(label.isdigit() for label in inner)):
+        return []  # cats/raw and dogs/raw leave no doubt
+    classes, held = (", ".join(map(repr, sorted(group)[:3])) for group in (inner, shared))
+    return [
+        f"the classes are the upper folders ({classes}), and each holds the same folders "
+        f"({held}): if those are the classes, bring them to the top, or name the upper ones "
+        "train, val and test"
+    ]
 
 
 def _split_folders(path: Path) -> list[str]:
@@ -72,36 +87,7 @@ def _split_folders(path: Path) -> list[str]:
     `bus`, a folder `train` full of pictures is a class."""
     named = [
         name
-        for name in _folders(path)
-        if split_of(name) is not None and not name.isdigit() and _folders(path / name)
+        for name in folders(path)
+        if split_of(name) is not None and not name.isdigit() and folders(path / name)
     ]
     return named if any(split_of(name) == 0 for name in named) else []
-
-
-def image_names(root: Path, leaf: str, limit: int | None = None) -> tuple[list[str], Counter[str]]:
-    """Images below root/leaf by suffix, sorted, relative to root; and suffixes left out. Names
-    that start with a dot (left by file managers) are not data."""
-    found: list[str] = []
-    others: Counter[str] = Counter()
-    for folder, inner, files in os.walk(root / leaf):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
-        for name in sorted(files):
-            suffix = os.path.splitext(name)[1].lower()
-            if name.startswith("."):
-                continue
-            if suffix not in EXTENSIONS:
-                others[suffix] += 1
-                continue
-            found.append(os.path.relpath(os.path.join(folder, name), root))
-            if limit is not None and len(found) >= limit:
-                return found, others
-    return found, others
-
-
-def _folders(path: Path) -> list[str]:
-    skip = ("__MACOSX", "__pycache__")
-    return sorted(
-        item.name
-        for item in path.iterdir()
-        if item.is_dir() and not item.name.startswith(".") and item.name not in skip
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from d2cp.data.label_values import encode
 from d2cp.data.source import Stamp
 from d2cp.data.splits import parse_splits, split_of, stratified_split
 from d2cp.data.table import SPLIT_NAMES, Table
+from d2cp.data.walking import is_run
 from d2cp.errors import DataError
 
 LAYOUT = """\
@@ -182,7 +183,7 @@ def _source(
 ) -> HubSource:
     from datasets import Image
 
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    files = [path] if path.is_file() else sorted(_own_files(path))
     state = [(os.path.relpath(f, path), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
     version = int.from_bytes(hashlib.blake2b(repr(state).encode(), digest_size=7).digest(), "big")
     raw = tuple(
@@ -190,6 +191,13 @@ def _source(
         for dataset in datasets
     )
     return HubSource(raw, image, part, row, version, str(path.resolve()))
+
+
+def _own_files(path: Path) -> Iterator[Path]:
+    """The data set's files: not those of a run that was put beside them."""
+    for folder, inner, files in os.walk(path):
+        inner[:] = [name for name in inner if not is_run(Path(folder, name))]
+        yield from (Path(folder, name) for name in files)
 
 
 def _named_classes(table: Table, kind: Any) -> Table:

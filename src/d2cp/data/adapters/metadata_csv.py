@@ -71,9 +71,8 @@ def table_from(metadata: Path, rows: Rows, options: Options, format: str) -> Tab
         places=[f"{metadata.name}, line {line}" for line in rows.lines],
     )
     folder = metadata.parent.resolve()
-    root = options.images or folder
     name = folder.name if metadata.stem == "metadata" else metadata.stem
-    return assemble(columns, name=name, format=format, root=root, options=options)
+    return assemble(columns, name=name, format=format, root=folder, options=options)
 
 
 def choose_columns(header: list[str], wanted: Mapping[str, str], metadata: Path) -> dict[str, str]:

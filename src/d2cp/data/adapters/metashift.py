@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from d2cp.data.adapters import metadata_csv
-from d2cp.data.adapters.class_folders import image_names
 from d2cp.data.assemble import Columns, Options, assemble, expect
 from d2cp.data.delimited import read_rows
 from d2cp.data.table import Table
+from d2cp.data.walking import image_names
 from d2cp.errors import DataError
 
 PUBLISHED_FOLDER = "MetaShift-Cat-Dog-indoor-outdoor"
@@ -71,7 +71,7 @@ def _from_tree(root: Path, options: Options) -> Table:
     names: list[str] = []
     labels: list[tuple[str, str]] = []
     for leaf, label in _LEAVES.items():
-        found, _ = image_names(root, leaf)
+        found = image_names(root, leaf)
         names += found
         labels += [label] * len(found)
     legacy = np.random.RandomState(42)
