@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Rows
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import global_mean
 from d2cp.core.rng import numpy_generator, permutation
-from d2cp.debias.loop import Batch, Fitted, Plan, Rows, fit, learning_rate
+from d2cp.debias.loop import Batch, Fitted, Plan, fit, learning_rate
 from d2cp.errors import TrainingError
 
 N, CONFIG = 50, DebiasConfig(epochs=3, batch_size=8, lr=0.5, image_size=4, resize=4)

@@ -12,14 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from d2cp.backbone.adapter import Backbone
+from d2cp.core.arrays import Bytes as Images
+from d2cp.core.arrays import Ints as Labels
 from d2cp.core.rng import numpy_generator, permutation
 from d2cp.data.coloured import cmnist10
 from d2cp.data.mnist import Mnist
 from d2cp.data.pixels import centre_view
 from d2cp.data.source import ColouredSource
-
-Images = NDArray[np.uint8]
-Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d2cp.config.strict import unknown_key
+from d2cp.core.arrays import Rows
 from d2cp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from d2cp.compare.task import Task
 
-Rows = NDArray[np.int64]
 Value = float | int | str
 PRESET = "preset"  # the default of a parameter that the configuration holds
 Params = Mapping[str, Value]

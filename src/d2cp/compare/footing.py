@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from d2cp.compare.contract import Rows, Spec
+from d2cp.compare.contract import Spec
 from d2cp.compare.task import Logits, Pseudo, Task
 from d2cp.compare.tiers import Space
 from d2cp.config.debias import DebiasConfig, SelectionRule
 from d2cp.config.environments import EnvironmentsConfig
+from d2cp.core.arrays import Rows
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.data.table import Table
 from d2cp.debias.labels import Labels, evaluation_rows, selection_groups

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from d2cp.compare.contract import Rows
 from d2cp.compare.tiers import Classifier, Space
 from d2cp.config.debias import DebiasConfig
 from d2cp.config.environments import EnvironmentsConfig
+from d2cp.core.arrays import Rows
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.debias.loop import Batch, Fitted, Read, Score, Step, fit
 from d2cp.debias.sampler import natural_order, weighted_order

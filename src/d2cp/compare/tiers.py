@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from d2cp.compare.contract import Rows, Tier
+from d2cp.compare.contract import Tier
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Rows
 from d2cp.debias.adapters import Adapter
 from d2cp.debias.cross_heads import init_head
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.compare.contract import Rows
 from d2cp.compare.task import Batch, Logits, ModelPredictor, Order, Task, trainable
 from d2cp.compare.tiers import Classifier
+from d2cp.core.arrays import Rows
 from d2cp.debias.group_losses import GroupDRO
 from d2cp.debias.loop import Read
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from d2cp.core.arrays import Ints as Labels
 from d2cp.core.rng import numpy_generator
 from d2cp.data.mnist import Mnist, load_mnist
 from d2cp.data.source import ColouredSource
@@ -36,7 +36,6 @@ _TEN = {
 }
 _HALVES = ("0-4", "5-9")
 
-Labels = NDArray[np.int64]
 Colouring = Callable[[Labels, str], Labels]
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d2cp.config.debias import DebiasConfig, PseudoSource, SelectionRule
+from d2cp.core.arrays import Ints
 from d2cp.core.rng import numpy_generator
 from d2cp.errors import ConfigError
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

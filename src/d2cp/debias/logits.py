@@ -7,11 +7,11 @@ import torch
 from numpy.typing import NDArray
 
 from d2cp.backbone import Backbone
+from d2cp.core.arrays import Rows
 from d2cp.core.processes import global_sum, process_count, process_rank
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
 from d2cp.debias.dual_branch import PromptClassifier
-from d2cp.debias.loop import Rows
 
 
 def predict_logits(

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 from accelerate import Accelerator
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Rows
 from d2cp.core.averaging import Average
 from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
 from d2cp.core.metrics_log import MetricsLog
@@ -24,7 +24,6 @@ from d2cp.core.progress import progress
 from d2cp.data.loader import prefetch
 from d2cp.errors import TrainingError
 
-Rows = NDArray[np.int64]
 Score = tuple[float, ...]
 
 

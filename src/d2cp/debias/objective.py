@@ -9,9 +9,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Ints
 from d2cp.core.processes import global_mean
 from d2cp.debias.group_losses import GroupDRO
-from d2cp.debias.labels import Ints, Labels
+from d2cp.debias.labels import Labels
 from d2cp.debias.loop import Batch
 
 BranchLogits = Callable[[Batch], tuple[Tensor, Tensor | None]]  # of y, and of a where it is learnt

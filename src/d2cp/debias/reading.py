@@ -5,10 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Rows
 from d2cp.data.augment import train_view
 from d2cp.data.pixels import channels_first
 from d2cp.data.store import ImageStore
-from d2cp.debias.loop import Read, Rows
+from d2cp.debias.loop import Read
 
 
 def training_reader(store: ImageStore, config: DebiasConfig, *, seed: int) -> Read:

@@ -10,6 +10,7 @@ from accelerate import Accelerator
 
 from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Rows
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.data.store import ImageStore
@@ -17,7 +18,7 @@ from d2cp.debias.branch_logits import prompt_logits
 from d2cp.debias.dual_branch import DualBranch, ParameterCount, PromptClassifier
 from d2cp.debias.labels import Labels, evaluation_rows, selection_groups, training_groups
 from d2cp.debias.logits import predict_logits
-from d2cp.debias.loop import Evaluate, Fitted, Order, Rows, Score, fit
+from d2cp.debias.loop import Evaluate, Fitted, Order, Score, fit
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.reading import training_reader
 from d2cp.debias.sampler import natural_order, weighted_order

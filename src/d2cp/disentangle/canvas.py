@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from d2cp.core.arrays import Bytes as Pixels
 from d2cp.core.files import write_bytes
 
-Pixels = NDArray[np.uint8]
 INK, FAINT, PAPER, RULE = (25, 25, 30), (105, 105, 115), (255, 255, 255), (225, 225, 230)
 MARGIN, GAP = 18, 6
 

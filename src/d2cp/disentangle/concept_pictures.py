@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from d2cp.core.arrays import Bytes as Pixels
+from d2cp.core.arrays import Rows
 from d2cp.data.pixels import Stored, signed_view, to_bytes
 from d2cp.disentangle.attention import attention_maps
-from d2cp.disentangle.canvas import Grid, Pixels, heat_over
+from d2cp.disentangle.canvas import Grid, heat_over
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.sampling import draw, invert, start_noise, swapped
 
-Rows = NDArray[np.int64]
 QUANTILES = (0.02, 0.18, 0.34, 0.5, 0.66, 0.82, 0.98)
 
 

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from d2cp.config.environments import EnvironmentsConfig
+from d2cp.core.arrays import Ints
 from d2cp.core.rng import numpy_generator, permutation, torch_generator
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

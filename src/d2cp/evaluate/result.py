@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from d2cp.core.arrays import Ints
 from d2cp.evaluate.columns import figures
-from d2cp.evaluate.metrics import GroupAccuracy, Ints, group_accuracy
+from d2cp.evaluate.metrics import GroupAccuracy, group_accuracy
 
 Grouping = Literal["true", "pseudo", "class"]
 

@@ -17,10 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
-from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.contrastive import supcon
 from d2cp.compare.heads import fit_class_head
 from d2cp.compare.task import Batch, Order, Task, trainable
+from d2cp.core.arrays import Rows
 from d2cp.core.rng import numpy_generator, torch_generator
 from d2cp.methods.ppa import FrozenPredictor, class_means
 

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -23,9 +22,9 @@ from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.task import Batch, ModelPredictor, Task, trainable
 from d2cp.compare.tiers import Classifier
 from d2cp.compare.train_classifier import train_classifier
+from d2cp.core.arrays import Floats
 from d2cp.debias.group_losses import group_losses
 
-Floats = NDArray[np.float64]
 BALANCED = 1e-4  # mu below which the losses count as spread as preferred
 
 

@@ -16,10 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.compare.contract import Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Params, Predictor, Spec
 from d2cp.compare.task import Batch, Task, trainable
 from d2cp.compare.tiers import Classifier
 from d2cp.compare.train_classifier import one_hot_mean, train_classifier
+from d2cp.core.arrays import Rows
 from d2cp.core.rng import numpy_generator
 
 SAMPLE = 1024  # training images behind B* while states are compared; the final B* takes all

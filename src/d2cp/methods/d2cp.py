@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor, nn
 
-from d2cp.compare.contract import PRESET, Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import PRESET, Param, Params, Predictor, Spec
 from d2cp.compare.task import Logits, ModelPredictor, Task, trainable
 from d2cp.compare.tiers import FeatureSpace, PromptSpace, feature_space
+from d2cp.core.arrays import Rows
 from d2cp.debias.adapters import DualAdapter
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier

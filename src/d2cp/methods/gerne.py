@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.task import Batch, ModelPredictor, Order, Task, trainable
 from d2cp.compare.tiers import Classifier
 from d2cp.compare.train_classifier import split_budget, train_classifier
+from d2cp.core.arrays import Floats, Rows
 from d2cp.core.rng import numpy_generator
 from d2cp.errors import ConfigError
-
-Floats = NDArray[np.float64]
 
 
 def conditional(y: Rows, a: Rows, classes: int, attributes: int) -> Floats:

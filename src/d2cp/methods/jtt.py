@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.task import ModelPredictor, Task, trainable
 from d2cp.compare.train_classifier import predicted, split_budget, train_classifier
+from d2cp.core.arrays import Rows
 from d2cp.core.rng import permutation
 
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from d2cp.compare.contract import Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Params, Predictor, Spec
 from d2cp.compare.task import ModelPredictor, Task, trainable
 from d2cp.compare.tiers import READ, PromptedImages, PromptSpace, prompt_space
 from d2cp.compare.train_classifier import train_classifier
+from d2cp.core.arrays import Rows
 from d2cp.data.store import ImageStore
 
 SHARE = 1 / 3  # of the budget that the masked epoch may take

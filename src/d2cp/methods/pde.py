@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.task import ModelPredictor, Order, Task, trainable
 from d2cp.compare.train_classifier import Loss, mean_cross_entropy, train_classifier
+from d2cp.core.arrays import Rows
 from d2cp.core.rng import numpy_generator
 
 PARAMS = {

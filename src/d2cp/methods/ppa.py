@@ -14,11 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.heads import fit_head
 from d2cp.compare.task import Task
 from d2cp.compare.tiers import Space
 from d2cp.compare.train_classifier import one_hot_mean
+from d2cp.core.arrays import Rows
 from d2cp.debias.projection import null_space_projection, row_space
 
 

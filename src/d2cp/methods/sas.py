@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, interpolate
 
-from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.task import Batch, Task, trainable
 from d2cp.compare.tiers import Classifier
 from d2cp.compare.train_classifier import train_classifier
+from d2cp.core.arrays import Rows
 from d2cp.core.rng import uniforms
 
 EXTREME = 64  # most extreme images of each value

@@ -7,9 +7,10 @@ where the original takes worst-group accuracy over inferred groups.
 
 from __future__ import annotations
 
-from d2cp.compare.contract import Param, Params, Predictor, Rows, Spec
+from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.task import Task
 from d2cp.compare.train_classifier import train_group_dro
+from d2cp.core.arrays import Rows
 from d2cp.environments.cross_risk import discover_environments
 
 

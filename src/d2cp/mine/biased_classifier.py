@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import softmax
 
 from d2cp.core import rng
-from d2cp.core.arrays import Floats, Ints, one_hot, softmax
+from d2cp.core.arrays import Floats, Ints, one_hot
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def fit_features(x: Floats, y: Ints, classes: int, *, l2: float, weights: Floats
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         theta = flat.reshape(classes, -1)
-        probability = softmax(features @ theta.T)
+        probability = softmax(features @ theta.T, axis=1)
         chosen = (probability * targets).sum(axis=1)
         loss = -share @ np.log(np.maximum(chosen, 1e-300))
         loss += 0.5 * float((penalty * theta**2).sum())
@@ -124,7 +125,9 @@ def fit_epochs(
         order = rng.permutation(seed, "mine/classifier", epoch, len(x))
         for first in range(0, len(x), batch_size):
             rows = order[first : first + batch_size]
-            error = (softmax(features[rows] @ theta.T) - targets[rows]) * weights[rows, None]
+            error = (softmax(features[rows] @ theta.T, axis=1) - targets[rows]) * weights[
+                rows, None
+            ]
             gradient = error.T @ features[rows] / len(rows)
             gradient[:, :-1] += l2 * theta[:, :-1]
             theta = theta - learning_rate * gradient
@@ -139,4 +142,5 @@ def log_loss(probability: Floats, y: Ints) -> Floats:
 
 
 def feature_probabilities(x: Floats, theta: Floats) -> Floats:
-    return softmax(x @ theta[:, :-1].T + theta[:, -1])
+    result: Floats = softmax(x @ theta[:, :-1].T + theta[:, -1], axis=1)
+    return result

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from d2cp.config.mine import MineConfig
 from d2cp.core import rng
-from d2cp.core.arrays import Floats, Ints
+from d2cp.core.arrays import Floats, Ints, balanced_accuracy
 from d2cp.mine.biased_classifier import log_loss, sample_weights
 from d2cp.mine.crossfit import assign_folds, held_out_probabilities, held_out_signal
 from d2cp.mine.mixture import fit_two_gaussians
@@ -137,11 +137,6 @@ def agreeing(y: Ints, labels: Ints, cells: Ints) -> Ints:
     shares = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1)
     result: Ints = np.flatnonzero(shares.argmax(axis=0)[labels] == y)
     return result
-
-
-def balanced_accuracy(guess: Ints, y: Ints) -> float:
-    """Mean over the classes present of the share of their images guessed right."""
-    return float(np.mean([np.mean(guess[y == c] == c) for c in np.unique(y)]))
 
 
 def stability(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
-from d2cp.core.arrays import Floats, Ints
+from d2cp.core.arrays import Floats, Ints, balanced_accuracy
 
 
 def concept_auroc(scalars: ArrayLike, positive: ArrayLike) -> Floats:
@@ -19,16 +20,9 @@ def concept_auroc(scalars: ArrayLike, positive: ArrayLike) -> Floats:
     yes, no = int(flag.sum()), int((~flag).sum())
     if not yes or not no:
         return np.full(s.shape[1], 0.5)
-    ranks = np.stack([_mid_ranks(column) for column in s.T], axis=1)
+    ranks = rankdata(s, axis=0)
     area = (ranks[flag].sum(axis=0) - yes * (yes + 1) / 2) / (yes * no)
     result: Floats = np.maximum(area, 1 - area)
-    return result
-
-
-def _mid_ranks(column: Floats) -> Floats:
-    """Ranks from 1; equal numbers share the mean of theirs."""
-    _, index, counts = np.unique(column, return_inverse=True, return_counts=True)
-    result: Floats = (np.cumsum(counts) - (counts - 1) / 2)[index]
     return result
 
 
@@ -74,12 +68,6 @@ def group_recall(matched: ArrayLike, true: ArrayLike, y: ArrayLike) -> dict[str,
     return result
 
 
-def attribute_balanced_accuracy(matched: ArrayLike, true: ArrayLike) -> float:
-    """Mean over true attribute values of the share matched right."""
-    m, t = np.asarray(matched), np.asarray(true)
-    return float(np.mean([np.mean(m[t == a] == a) for a in np.unique(t)]))
-
-
 def score_against_truth(
     pseudo: ArrayLike,
     true: ArrayLike,
@@ -108,7 +96,7 @@ def score_against_truth(
         rows = np.asarray(chosen)
         if len(rows):
             found["recall"][split] = group_recall(matched[rows], t[rows], labels[rows])
-            found["balanced_accuracy"][split] = attribute_balanced_accuracy(matched[rows], t[rows])
+            found["balanced_accuracy"][split] = balanced_accuracy(matched[rows], t[rows])
             found["agreement"][split] = float(np.mean(matched[rows] == t[rows]))
     if scalars is not None:
         s = np.asarray(scalars)[train]

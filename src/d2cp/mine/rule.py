@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 
 from d2cp.config.mine import MineConfig
-from d2cp.core.arrays import Floats, Ints, softmax
+from d2cp.core.arrays import Floats, Ints
 from d2cp.errors import ConfigError, DataError
 from d2cp.mine import threshold as cuts
 from d2cp.mine.mixture import Clusters, choose_clusters
@@ -64,7 +65,7 @@ class Rule:
         classes = len(self.directions)
         logits = partial_logits(tokens, self.means, self.directions, self.concepts)
         # The direction of a class is C/(C-1) times its weight minus the mean weight.
-        favoured = softmax(logits * (classes - 1) / classes + self.bias)
+        favoured = softmax(logits * (classes - 1) / classes + self.bias, axis=-1)
         rotated: Floats = favoured @ zero_sum_basis(classes)
         return rotated
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from d2cp.core.arrays import Bools, Floats
 from d2cp.mine.mixture import fit_two_gaussians
+from d2cp.mine.otsu import otsu as otsu
 
 
 def midpoint(low_prototype: float, high_prototype: float) -> float:
@@ -35,21 +36,6 @@ def youden(score: Floats, positive: Bools) -> float:
     low = int(short[short < best].max(initial=-1)) + 1
     high = int(short[short > best].min(initial=len(j))) - 1
     return float(0.5 * (ordered[low] + ordered[high + 1]))
-
-
-def otsu(score: Floats) -> float:
-    """The cut with the largest between-part variance, half way between neighbouring scores."""
-    ordered = np.sort(score)
-    n = len(ordered)
-    if n < 2 or ordered[0] == ordered[-1]:
-        return float(ordered[0]) if n else 0.0
-    left = np.arange(1, n)
-    sums = np.cumsum(ordered)[:-1]
-    gap = sums / left - (ordered.sum() - sums) / (n - left)
-    variance = left * (n - left) * gap**2
-    variance[ordered[1:] == ordered[:-1]] = -1.0
-    best = int(np.argmax(variance))
-    return float(0.5 * (ordered[best] + ordered[best + 1]))
 
 
 def gmm(score: Floats) -> float:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from d2cp.core.arrays import Ints
 from d2cp.core.files import write_csv, write_json
 from d2cp.environments.cross_risk import discover_environments
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import Discovery
 from d2cp.pipeline.frozen_features import features
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

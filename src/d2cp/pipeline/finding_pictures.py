@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from d2cp.core.arrays import Ints
 from d2cp.core.rng import numpy_generator
 from d2cp.disentangle.canvas import save_png
 from d2cp.disentangle.concept_model import ConceptModel
@@ -27,8 +28,6 @@ from d2cp.pipeline.context import Context
 PER_CELL = 2
 MAX_SUBJECTS = 8
 MAX_CONCEPTS = 3
-
-Ints = NDArray[np.int64]
 
 
 def draw_pictures(

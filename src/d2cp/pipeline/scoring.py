@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.config.debias import SelectionRule
+from d2cp.core.arrays import Ints
 from d2cp.core.files import write_csv, write_json
 from d2cp.data.pixels import centre_view
 from d2cp.data.table import SPLIT_NAMES
@@ -20,7 +21,6 @@ from d2cp.evaluate.result import Grouping, score
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import Discovery
 
-Ints = NDArray[np.int64]
 METHOD = {"erm": "erm", "debias": "d2cp"}
 
 

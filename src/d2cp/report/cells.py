@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from d2cp.report.rows import NONE, Ints, Rows
+from d2cp.core.arrays import Ints
+from d2cp.report.rows import NONE, Rows
 
 MATRIX_CLASSES = 4  # beyond it a list of the commonest mistakes is easier to read than matrices
 

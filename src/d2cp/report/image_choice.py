@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.report.rows import Ints, Rows
+from d2cp.core.arrays import Ints
+from d2cp.report.rows import Rows
 
 KINDS = ("broken", "mended", "wrong", "near", "plain")
 """Right before and wrong after; wrong before and right after; wrong both times; score close to the

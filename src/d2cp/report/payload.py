@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.arrays import Ints
 from d2cp.core.files import read_json
 from d2cp.core.run_directory import RunDirectory
 from d2cp.evaluate.result import group_name
@@ -24,7 +25,7 @@ from d2cp.report.cells import (
 )
 from d2cp.report.image_choice import Sample, choose, kinds
 from d2cp.report.outcomes import Outcome, outcomes
-from d2cp.report.rows import Ints, Rows, read_rows
+from d2cp.report.rows import Rows, read_rows
 from d2cp.report.summary import STAGES
 from d2cp.report.words import visible
 

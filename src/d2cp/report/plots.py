@@ -12,8 +12,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from d2cp.core.arrays import Ints
 from d2cp.report.outcomes import Figure, Pair
-from d2cp.report.rows import Ints
 from d2cp.report.words import count, interval, percent
 
 _EDGE = 1.5  # per cent kept free at both ends, so that a mark at 0 or 100 is whole

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.arrays import Ints
 from d2cp.core.run_directory import RunDirectory
 from d2cp.errors import RunError
 
-Ints = NDArray[np.int64]
 NONE = -1  # no value: an image that was not mined, or not answered
 
 

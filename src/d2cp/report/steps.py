@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from d2cp.config import load_config, preset_names
+from d2cp.core.arrays import Ints
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.coloured import EMBEDDED_SETS
 from d2cp.report.payload import ReportData
-from d2cp.report.rows import Ints
 from d2cp.report.summary import summarise
 from d2cp.report.words import SPLIT_WORDS, percent
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from d2cp.core.arrays import Ints
 from d2cp.data.adapters import ADAPTERS
 from d2cp.data.image_access import open_images
 from d2cp.data.open_table import load_table
@@ -16,7 +17,6 @@ from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
 from d2cp.errors import DataError
 from d2cp.report.encode import thumbnail
-from d2cp.report.rows import Ints
 
 SIDE = 160
 
