@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 
-from d2cp.core.arrays import softmax
 from d2cp.mine import concepts as eq
 from d2cp.mine.biased_classifier import Linear
 from d2cp.mine.score import contributions, partial_logits, scalar_signs, signed_scalar_score
@@ -36,7 +36,7 @@ def test_logits_and_confidence(problem):
     tokens, y, weight, bias = make(problem)
     n, concepts, width = tokens.shape
     logits = Linear(weight, bias).logits(tokens)
-    p = eq.confidence(softmax(logits), y)
+    p = eq.confidence(softmax(logits, axis=1), y)
     for i in range(n):
         z = [
             sum(weight[c, k, d] * tokens[i, k, d] for k in range(concepts) for d in range(width))
@@ -53,7 +53,7 @@ def test_logits_and_confidence(problem):
 def test_subset_and_prototypes(problem, rho):
     tokens, y, weight, bias = make(problem)
     classes = len(weight)
-    p = eq.confidence(softmax(Linear(weight, bias).logits(tokens)), y)
+    p = eq.confidence(softmax(Linear(weight, bias).logits(tokens), axis=1), y)
     subset = eq.high_confidence_subset(p, y, classes, rho)
     found = eq.prototypes(tokens, subset)
     for c in range(classes):

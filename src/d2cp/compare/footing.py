@@ -16,7 +16,7 @@ from d2cp.compare.task import Logits, Pseudo, Task
 from d2cp.compare.tiers import Space
 from d2cp.config.debias import DebiasConfig, SelectionRule
 from d2cp.config.environments import EnvironmentsConfig
-from d2cp.core.arrays import Rows
+from d2cp.core.arrays import UNKNOWN, Rows
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.data.table import Table
 from d2cp.debias.labels import Labels, evaluation_rows, selection_groups
@@ -107,6 +107,6 @@ class Footing:
 
 def blanked(y: Rows, train: Rows, val: Rows) -> Rows:
     """Labels with -1 wherever a row is neither train nor val."""
-    kept = np.full_like(y, -1)
+    kept = np.full_like(y, UNKNOWN)
     kept[train], kept[val] = y[train], y[val]
     return kept

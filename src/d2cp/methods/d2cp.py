@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from torch import Tensor, nn
 
 from d2cp.compare.contract import PRESET, Param, Params, Predictor, Spec
@@ -29,7 +28,7 @@ def task_labels(task: Task) -> Labels:
     """The columns that stage 2 reads; test labels are not in a task, and stage 2 asks for none."""
     mined = task.pseudo
     return Labels(
-        y=np.maximum(task.y, 0),
+        y=task.y,
         classes=task.classes,
         train=task.train,
         val=task.val,

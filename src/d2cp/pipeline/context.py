@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,11 +22,12 @@ from d2cp.core.run_directory import RunDirectory
 from d2cp.data.image_access import load_images
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
+from d2cp.pipeline.stages import stage
 
 
 @dataclass
 class Context:
-    """Made by `pipeline.start.open_run`, handed from stage to stage."""
+    """Made by `pipeline.opening.open_run`, handed from stage to stage."""
 
     run: RunDirectory
     config: Config
@@ -56,10 +57,14 @@ class Context:
             self._stores[size] = store
         return self._stores[size]
 
-    def inputs(self, stage: str, settings: Any, *after: str) -> str:
-        """The identity of all that a stage's result depends on."""
-        before = {name: self.run.manifest(name)["inputs"] for name in after}
-        return fingerprint([stage, __version__, self.config.seed, settings, before])
+    def inputs(self, name: str, details: Any = None, *, without: Collection[str] = ()) -> str:
+        """The identity of all that a stage's result depends on: as declared in `stages`, and
+        `details` that no configuration holds; `without` are stages that this run leaves out."""
+        declared = stage(name)
+        after = [other for other in declared.after if other not in without]
+        before = {other: self.run.manifest(other)["inputs"] for other in after}
+        settings = declared.settings(self.config)
+        return fingerprint([name, __version__, self.config.seed, settings, details, before])
 
     def checkpointer(self, stage: str, inputs: str) -> Checkpointer:
         folder = self.run.path / "checkpoints" / stage

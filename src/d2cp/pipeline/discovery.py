@@ -40,7 +40,7 @@ class Discovery:
 def disentangle(context: Context) -> Path:
     """Train the concept model and store every row's scalars and tokens."""
     config, table = context.config.disentangle, context.blind
-    inputs = context.inputs("disentangle", dataclasses.asdict(config), "data")
+    inputs = context.inputs("disentangle")
 
     def make(folder: Path) -> None:
         store = context.images(config.size)
@@ -67,6 +67,7 @@ def discover(context: Context, corrections: Path | None = None) -> Discovery:
     corrected = load_corrections(corrections) if corrections is not None else None
     concepts = disentangle(context)
     config = context.config.mine
+    excluded = sorted(config.exclude)
     if corrected is not None:
         corrected.check(
             fingerprint=context.run.description["data"]["fingerprint"],
@@ -76,7 +77,7 @@ def discover(context: Context, corrections: Path | None = None) -> Discovery:
         excluded = sorted({*config.exclude, *corrected.concepts_are_class})
         config = dataclasses.replace(config, exclude=tuple(excluded))
     flips = {} if corrected is None else dict(corrected.flip)
-    inputs = context.inputs("mine", [dataclasses.asdict(config), flips], "disentangle")
+    inputs = context.inputs("mine", [excluded, flips])
 
     def make(folder: Path) -> None:
         table = context.blind

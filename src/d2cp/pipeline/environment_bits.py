@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +27,8 @@ class Bits:
 def environments(context: Context, found: Discovery) -> Bits:
     """Bits for training and validation rows; a degenerate outcome is said, not hidden."""
     config = context.config
-    settings = [dataclasses.asdict(config.environments), config.debias.pseudo_source]
     values = features(context)
-    inputs = context.inputs("environments", settings, "mine", "features")
+    inputs = context.inputs("environments")
 
     def make(folder: Path) -> None:
         table = context.blind

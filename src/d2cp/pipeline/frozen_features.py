@@ -41,8 +41,7 @@ def frozen_features(
 def features(context: Context) -> torch.Tensor:
     """Features [N, D] of the run's table."""
     config = context.config
-    settings = [config.backbone, config.debias.image_size, config.debias.resize]
-    inputs = context.inputs("features", settings, "data")
+    inputs = context.inputs("features")
 
     def make(folder: Path) -> None:
         store = context.images(config.debias.resize)

@@ -27,7 +27,7 @@ METHOD = {"erm": "erm", "debias": "d2cp"}
 def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) -> Path:
     """`results.json`, `predictions.csv` and, where there is a control, Grad-CAM pairs."""
     config = context.config
-    inputs = context.inputs("evaluate", None, "mine", *models)
+    inputs = context.inputs("evaluate", without={"erm", "debias"} - models.keys())
 
     def make(folder: Path) -> None:
         table = context.table

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from d2cp.backbone import load_backbone
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import UNKNOWN
 from d2cp.debias.labels import Labels, pseudo_labels
 from d2cp.debias.train import train_d2cp, train_erm
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
@@ -49,11 +50,11 @@ def labels_of(context: Context, found: Discovery, bits: Bits) -> Labels:
 
 
 def _without_test(context: Context, y: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Labels of rows that are neither train nor val are blanked: nothing can select on them."""
+    """Labels of rows that are neither train nor val are unknown: nothing can select on them."""
     table = context.table
     known = np.zeros(len(y), dtype=bool)
     known[table.rows("train")] = known[table.rows("val")] = True
-    return np.where(known, y, 0)
+    return np.where(known, y, UNKNOWN)
 
 
 def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
@@ -63,9 +64,9 @@ def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
     return config
 
 
-def train(context: Context, which: Which, labels: Labels, *, after: tuple[str, ...]) -> Artifact:
+def train(context: Context, which: Which, labels: Labels) -> Artifact:
     config, settings = context.config, settings_of(which, context.config.debias)
-    inputs = context.inputs(which, [dataclasses.asdict(settings), config.backbone], *after)
+    inputs = context.inputs(which)
     run_training = train_erm if which == "erm" else train_d2cp
 
     def make(folder: Path) -> None:

@@ -23,7 +23,6 @@ def run_stages(
     found = discover(context, corrections)
     bits = environments(context, found)
     labels = labels_of(context, found, bits)
-    after = ("data", "mine", "environments")
-    models = {"erm": train(context, "erm", labels, after=after)} if control else {}
-    models["debias"] = train(context, "debias", labels, after=after)
+    models = {"erm": train(context, "erm", labels)} if control else {}
+    models["debias"] = train(context, "debias", labels)
     evaluate(context, found, models)

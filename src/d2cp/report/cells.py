@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from d2cp.core.arrays import Ints
-from d2cp.report.rows import NONE, Rows
+from d2cp.core.arrays import UNKNOWN, Ints
+from d2cp.report.rows import Rows
 
 MATRIX_CLASSES = 4  # beyond it a list of the commonest mistakes is easier to read than matrices
 
 
 def contingency(y: Ints, pseudo: Ints, classes: int, values: int) -> Ints:
     """Counts [classes, values]; rows without a pseudo value are left out."""
-    known = pseudo != NONE
+    known = pseudo != UNKNOWN
     cells = np.bincount(y[known] * values + pseudo[known], minlength=classes * values)
     result: Ints = cells.reshape(classes, values).astype(np.int64)
     return result

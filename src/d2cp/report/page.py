@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from d2cp.core.arrays import UNKNOWN
 from d2cp.evaluate.result import group_name
 from d2cp.report import plots
 from d2cp.report.cells import MATRIX_CLASSES, commonest_mistakes
@@ -16,7 +17,6 @@ from d2cp.report.finding_evidence import clues, others
 from d2cp.report.html import embedded_json
 from d2cp.report.image_choice import KINDS, threshold_distance
 from d2cp.report.payload import MinedPicture, ReportData
-from d2cp.report.rows import NONE
 from d2cp.report.steps import Step, collect_more, corrected_command
 from d2cp.report.words import flatten, percent, visible
 
@@ -82,7 +82,7 @@ def run_page(
         "corrected": corrected_command(data),
         "config": flatten(dict(data.config)),
         "environment": flatten(dict(data.environment)),
-        "environments": flatten(dict(data.environments)),
+        "stage_parts": {title: flatten(dict(part)) for title, part in data.stage_parts.items()},
         "payload": embedded_json(_payload(data)),
     }
 
@@ -141,7 +141,7 @@ def _recall(data: ReportData) -> list[dict[str, Any]]:
 
 
 def _class(data: ReportData, label: int) -> str:
-    return data.class_names[label] if label != NONE else ""
+    return data.class_names[label] if label != UNKNOWN else ""
 
 
 def _images(data: ReportData, thumbs: Mapping[int, bytes]) -> list[dict[str, Any]]:
@@ -167,7 +167,7 @@ def _images(data: ReportData, thumbs: Mapping[int, bytes]) -> list[dict[str, Any
                 "after": _class(data, after),
                 "before_p": _confidence(float(rows.before_p[row])),
                 "after_p": _confidence(float(rows.after_p[row])),
-                "answer": "none" if after == NONE else "right" if after == y else "wrong",
+                "answer": "none" if after == UNKNOWN else "right" if after == y else "wrong",
                 "kind": KINDS[data.kinds[row]],
             }
         )

@@ -15,6 +15,7 @@ from d2cp.core.arrays import Ints
 from d2cp.core.files import read_json
 from d2cp.core.run_directory import RunDirectory
 from d2cp.evaluate.result import group_name
+from d2cp.pipeline.stages import STAGES
 from d2cp.report.cells import (
     Confusion,
     ValueName,
@@ -26,7 +27,6 @@ from d2cp.report.cells import (
 from d2cp.report.image_choice import Sample, choose, kinds
 from d2cp.report.outcomes import Outcome, outcomes
 from d2cp.report.rows import Rows, read_rows
-from d2cp.report.summary import STAGES
 from d2cp.report.words import visible
 
 IMAGE_LIMIT = 400
@@ -93,7 +93,7 @@ class ReportData:
     outcomes: tuple[Outcome, ...]
     confusions: tuple[Confusion, ...]
     gradcam: tuple[GradCam, ...]
-    environments: Mapping[str, Any]
+    stage_parts: Mapping[str, Mapping[str, Any]]  # heading -> summary of a stage
     sample: Sample
     kinds: NDArray[np.int8]
 
@@ -140,7 +140,7 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
         run=run.path,
         description=description,
         environment=read_json(environment) if environment.is_file() else {},
-        seconds={s: run.manifest(s)["seconds"] for s in STAGES if run.has(s)},
+        seconds={s.name: run.manifest(s.name)["seconds"] for s in STAGES if run.has(s.name)},
         name=visible(data["name"]),
         format=visible(data.get("format", "")),
         fingerprint=data["fingerprint"],
@@ -157,7 +157,9 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
             confusions(rows, found[0].split, len(class_names), count) if found else []
         ),
         gradcam=cams,
-        environments=_optional(run, "environments", "summary.json"),
+        stage_parts={
+            s.report: _optional(run, s.name, s.summary) for s in STAGES if s.report and s.summary
+        },
         sample=choose(rows, kind, image_limit, [g.row for g in cams]),
         kinds=kind,
     )

@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.core.arrays import Ints
+from d2cp.core.arrays import UNKNOWN, Ints
 from d2cp.core.run_directory import RunDirectory
 from d2cp.errors import RunError
-
-NONE = -1  # no value: an image that was not mined, or not answered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +32,7 @@ class Rows:
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        return np.asarray(self.after != NONE)
+        return np.asarray(self.after != UNKNOWN)
 
     def splits(self) -> list[str]:
         return list(dict.fromkeys(self.split.tolist()))
@@ -44,7 +42,7 @@ def read_rows(run: RunDirectory) -> Rows:
     table = _columns(run.artifact("data") / "table.csv")
     n = len(table["row"])
     _require_order(table["row"], run)
-    columns = {name: np.full(n, NONE, dtype=np.int64) for name in ("pseudo", "erm", "d2cp")}
+    columns = {name: np.full(n, UNKNOWN, dtype=np.int64) for name in ("pseudo", "erm", "d2cp")}
     floats = {name: np.full(n, np.nan) for name in ("score", "erm_p", "d2cp_p")}
     for stage, file in (("mine", "pseudo.csv"), ("evaluate", "predictions.csv")):
         path = run.path / stage / file
@@ -87,7 +85,7 @@ def _columns(path: Path) -> dict[str, list[str]]:
 
 
 def _integers(values: list[str]) -> Ints:
-    return np.array([int(v) if v else NONE for v in values], dtype=np.int64)
+    return np.array([int(v) if v else UNKNOWN for v in values], dtype=np.int64)
 
 
 def _require_order(rows: list[str], run: RunDirectory) -> None:

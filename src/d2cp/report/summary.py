@@ -5,7 +5,7 @@ Keys, stable under `schema` 1; what a run does not have is absent:
     discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
     results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
               groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
-    seconds {stage: s}
+    stages {stage: its summary, where it has one}, seconds {stage: s}
 `grouping` tells what the groups are: `true`, `pseudo` (suspected) or `class`. Attribute names,
 recall and balanced accuracy are there only where the data set names true attributes.
 """
@@ -16,17 +16,7 @@ from typing import Any
 
 from d2cp.core.files import read_json
 from d2cp.core.run_directory import SCHEMA, RunDirectory
-
-STAGES = (
-    "data",
-    "disentangle",
-    "mine",
-    "features",
-    "environments",
-    "erm",
-    "debias",
-    "evaluate",
-)
+from d2cp.pipeline.stages import STAGES
 
 
 def summarise(run: RunDirectory) -> dict[str, Any]:
@@ -44,7 +34,9 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
         results += read_json(run.path / "compare.json")["results"]
     if results:
         whole["results"] = results
-    whole["seconds"] = {s: run.manifest(s)["seconds"] for s in STAGES if run.has(s)}
+    there = [stage for stage in STAGES if run.has(stage.name)]
+    whole["stages"] = {s.name: read_json(run.path / s.name / s.summary) for s in there if s.summary}
+    whole["seconds"] = {s.name: run.manifest(s.name)["seconds"] for s in there}
     return whole
 
 
