@@ -20,6 +20,7 @@ from d2cp.cli.presets import presets
 from d2cp.cli.probe import probe
 from d2cp.cli.report import report
 from d2cp.cli.run import run
+from d2cp.cli.scan import scan
 from d2cp.cli.show import show
 
 app = typer.Typer(
@@ -47,7 +48,7 @@ def _root(
 
 
 COMMANDS = (
-    *(check, discover, run, demo, show, evaluate, report, export, predict),
+    *(check, scan, discover, run, demo, show, evaluate, report, export, predict),
     *(compare, methods, presets, probe, doctor),
 )
 for command in COMMANDS:

@@ -31,6 +31,10 @@ def show(
     console = Console(highlight=False)
     if "data" in whole:
         _show_counts(console, whole["data"])
+    if "findings" in whole:
+        from d2cp.cli.finding_table import show_findings
+
+        show_findings(console, whole["findings"])
     if "discover" in whole:
         _show_discovery(console, whole["discover"], whole["data"])
     if "results" in whole:

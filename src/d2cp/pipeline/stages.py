@@ -24,6 +24,7 @@ class Stage:
 
 STAGES = (
     Stage(name="data", writes=("summary.json", "table.csv")),
+    Stage(name="scan", writes=("findings.json", "scores.csv", "scan.safetensors")),
     Stage(
         name="disentangle",
         after=("data",),

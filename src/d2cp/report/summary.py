@@ -2,6 +2,8 @@
 
 Keys, stable under `schema` 1; what a run does not have is absent:
     schema, data {name, class_names, attribute_names, counts {split: {"y,a": n}}},
+    findings [{rank, name, lens, lenses, outcome, strength, p_value, agreement, value_names,
+               threshold, stability, evidence, reasons}],
     discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
     results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
               groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
@@ -25,6 +27,8 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
         data = read_json(run.path / "data" / "summary.json")
         kept = ("name", "class_names", "attribute_names", "counts")
         whole["data"] = {key: data[key] for key in kept if key in data}
+    if run.has("scan"):
+        whole["findings"] = read_json(run.path / "scan" / "findings.json")["findings"]
     if run.has("mine"):
         whole["discover"] = _discover(run)
     results = []

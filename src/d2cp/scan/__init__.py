@@ -1,0 +1,1 @@
+"""A bank of restricted lenses, and the ranked findings they lead to; nothing generative."""

@@ -1,0 +1,89 @@
+"""The bank of lenses: what each image looks like to each restricted view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from d2cp.data.store import ImageStore
+from d2cp.scan.arrays import Arrays, Floats, Ints
+from d2cp.scan.lenses import simple
+from d2cp.scan.lenses.patches import Dictionary, learn_dictionary
+
+BATCH = 128
+COARSE = 72
+"""Side at which patterns are looked for; finer detail is the sharpness lens's."""
+IMAGE_LENSES = ("local pattern", "texture", "colour", "layout", "sharpness", "border")
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The lenses that look at pixels. Nothing in it depends on a label."""
+
+    dictionaries: tuple[Dictionary, ...]
+
+    def features(self, images: Tensor) -> dict[str, Tensor]:
+        """Features [B, D] of images [B, 3, S, S] in [0, 1], for each lens."""
+        coarse = simple.shrink(images, COARSE)
+        largest, mean = [], []
+        for dictionary in self.dictionaries:
+            answer = dictionary.responses(coarse, stride_for(coarse))
+            largest.append(answer.amax((2, 3)))
+            mean.append(answer.clamp(min=0).pow(2).mean((2, 3)))
+        return {
+            "local pattern": torch.cat(largest, dim=1),
+            "texture": torch.cat(mean, dim=1),
+            "colour": simple.colour(images),
+            "layout": simple.layout(images),
+            "sharpness": simple.sharpness(images),
+            "border": simple.border(images),
+        }
+
+    def arrays(self) -> Arrays:
+        return {
+            f"dictionary{i}.{name}": array
+            for i, dictionary in enumerate(self.dictionaries)
+            for name, array in dictionary.arrays().items()
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Bank:
+        count = sum(name.endswith(".basis") for name in arrays)
+        parts = (
+            {k.split(".")[1]: v for k, v in arrays.items() if k.startswith(f"dictionary{i}.")}
+            for i in range(count)
+        )
+        return cls(tuple(Dictionary.from_arrays(part) for part in parts))
+
+
+def stride_for(images: Tensor) -> int:
+    return 2 if images.shape[-1] > 32 else 1
+
+
+def learn_bank(store: ImageStore, rows: Ints, centres: int, seed: int) -> Bank:
+    """Patch dictionaries from the images of `rows`; no label is needed."""
+    images = simple.shrink(read(store, rows), COARSE)
+    side = images.shape[-1]
+    sides = (round(side / 7.2), round(side / 5))
+    return Bank(tuple(learn_dictionary(images, p, centres, seed) for p in sides))
+
+
+def read(store: ImageStore, rows: Ints) -> Tensor:
+    """Images [B, 3, S, S] in [0, 1]."""
+    pixels: NDArray[np.uint8] = store[rows]
+    return torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div_(255).contiguous()
+
+
+@torch.inference_mode()
+def image_features(bank: Bank, store: ImageStore, rows: Ints) -> dict[str, Floats]:
+    """Features of many rows, batch by batch."""
+    parts: dict[str, list[Floats]] = {}
+    for start in range(0, len(rows), BATCH):
+        found = bank.features(read(store, rows[start : start + BATCH]))
+        for name, values in found.items():
+            parts.setdefault(name, []).append(values.numpy().astype(np.float32))
+    return {name: np.concatenate(values) for name, values in parts.items()}

@@ -1,0 +1,70 @@
+"""A finding in words: its lens, and the plain property that goes with its score most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from d2cp.scan.arrays import Floats, Ints
+
+# Lens → how it is said, and the properties that may follow it.
+TITLES = {
+    "local pattern": "local pattern",
+    "texture": "texture",
+    "colour": "overall colour",
+    "layout": "layout",
+    "sharpness": "sharpness and detail",
+    "border": "border or corner",
+    "file": "file property",
+}
+PROPERTIES: dict[str, tuple[str, ...]] = {
+    "local pattern": (),
+    "texture": ("rough", "bright"),
+    "colour": ("red", "green", "blue", "bright", "saturated", "contrasty"),
+    "layout": ("upper half bright", "left half bright", "centre bright", "blue", "bright"),
+    "sharpness": ("sharp", "rough"),
+    "border": ("edge bright", "edge rough"),
+}
+OPPOSITES = {
+    "red": ("redder", "less red"),
+    "green": ("greener", "less green"),
+    "blue": ("bluer", "less blue"),
+    "bright": ("brighter", "darker"),
+    "saturated": ("more colourful", "greyer"),
+    "contrasty": ("more contrast", "flatter"),
+    "rough": ("more detail", "smoother"),
+    "sharp": ("sharper", "blurrier"),
+    "upper half bright": ("brighter above", "brighter below"),
+    "left half bright": ("brighter on the left", "brighter on the right"),
+    "centre bright": ("brighter in the middle", "brighter around the middle"),
+    "edge bright": ("brighter at the edge", "darker at the edge"),
+    "edge rough": ("more detail at the edge", "plainer at the edge"),
+}
+LEAST = 0.15
+"""Correlation below which a property does not describe a finding."""
+
+
+def describe(
+    lens: str, score: Floats, y: Ints, properties: Mapping[str, Floats]
+) -> tuple[str, tuple[str, str]]:
+    """(name, names of values 0 and 1). Correlations are taken within the classes, so that a name
+    says what the score follows and not what the class looks like."""
+    title = TITLES.get(lens, lens)
+    known = PROPERTIES.get(lens, tuple(properties) if lens not in TITLES else ())
+    strength = {name: within(score, properties[name], y) for name in known if name in properties}
+    best = max(strength, key=lambda name: abs(strength[name]), default=None)
+    if best is None or abs(strength[best]) < LEAST:
+        return title, (f"less of this {title}", f"more of this {title}")
+    more, less = OPPOSITES.get(best, (f"more {best}", f"less {best}"))
+    high, low = (more, less) if strength[best] > 0 else (less, more)
+    return f"{title}: {high}", (low, high)
+
+
+def within(a: Floats, b: Floats, y: Ints) -> float:
+    """Correlation once each class's mean is taken out."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    for c in np.unique(y):
+        a[y == c] -= a[y == c].mean()
+        b[y == c] -= b[y == c].mean()
+    return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum() + 1e-12))

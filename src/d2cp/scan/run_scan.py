@@ -1,0 +1,85 @@
+"""`d2cp scan` in a run directory: open the data, look, keep the findings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d2cp import __version__
+from d2cp.config.scan import ScanConfig
+from d2cp.core.files import fingerprint, write_bytes
+from d2cp.core.progress import progress
+from d2cp.core.run_directory import RunDirectory
+from d2cp.data.image_access import load_images
+from d2cp.data.open_table import load_table
+from d2cp.data.source import ColouredSource
+from d2cp.data.store import ImageStore
+from d2cp.data.table import Table
+from d2cp.scan.finding import Scan
+from d2cp.scan.lenses.columns import read_columns
+from d2cp.scan.scan_files import SCORES, load_scan, save_scan
+from d2cp.scan.scanner import scan
+
+STAGE = "scan"
+
+
+def run_scan(
+    data: Table | str | Path,
+    *,
+    out: Path | str,
+    config: ScanConfig | None = None,
+    format: str | None = None,
+    scores_out: Path | None = None,
+    cache_dir: Path | None = None,
+    force: bool = False,
+    quiet: bool = False,
+) -> Scan:
+    """Scan a data set; an unchanged scan is read back from `out`."""
+    config = config or ScanConfig()
+    table = data if isinstance(data, Table) else load_table(data, format=format)
+    run = RunDirectory(out)
+    with run.locked():
+        table, store = scan_images(table.without_attribute(), config.size, cache_dir, quiet)
+        columns = _columns(data, config.columns, table)
+        settings: dict[str, Any] = dataclasses.asdict(config) | {"columns": list(config.columns)}
+        identity = fingerprint([table.fingerprint(), store.key])
+        place = {} if isinstance(data, Table) else {"path": str(data)}
+        described = {"name": table.name, "fingerprint": identity, **place}
+        run.start(
+            {"version": __version__, "data": described, "scan_settings": settings}, force=force
+        )
+        inputs = fingerprint([STAGE, __version__, settings, identity, columns])
+        if not run.is_current(STAGE, inputs):
+            total = len(table)
+            with (
+                run.writing(STAGE, inputs) as folder,
+                progress(total, "looking", quiet=quiet) as bar,
+            ):
+
+                def step(images: int) -> None:
+                    bar.done += images - 1
+                    bar.step(images)
+
+                save_scan(scan(table, store, config, columns, step), table, folder)
+        if scores_out is not None:
+            write_bytes(scores_out, (run.path / STAGE / SCORES).read_bytes())
+    return load_scan(run.artifact(STAGE))
+
+
+def scan_images(
+    table: Table, size: int, cache_dir: Path | None = None, quiet: bool = False
+) -> tuple[Table, ImageStore]:
+    """The readable rows and their images at the size the lenses look at."""
+    if isinstance(table.source, ColouredSource):
+        size = table.source.side
+    return load_images(table, size, cache_dir, quiet=quiet)
+
+
+def _columns(data: Table | str | Path, names: Sequence[str], table: Table) -> dict[str, list[str]]:
+    if not names:
+        return {}
+    return read_columns(Path(str(data)), names, np.asarray(table.ids).tolist())

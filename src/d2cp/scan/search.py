@@ -1,0 +1,110 @@
+"""Which lenses tell the class, which of them read the same thing, and what is behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from d2cp.config.scan import ScanConfig
+from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.candidate import Candidate, stack
+from d2cp.scan.likeness import likeness
+from d2cp.scan.ridge import Fit, assign_folds, cross_fit, prepare
+from d2cp.scan.targets import explained, one_hot, permuted
+
+NULL_ROWS = 4000
+"""Rows on which the permutation null is computed, at most."""
+NULL_COLUMNS = 1000
+SAME = 0.45
+"""Likeness from which two scores count as one finding."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What each lens tells of a target, and how often dealt labels are told as well."""
+
+    fits: dict[str, Fit]
+    effect: dict[str, float]
+    p_value: dict[str, float]
+
+    def candidate(self, lens: str) -> Candidate:
+        fit = self.fits[lens]
+        weight = {lens: fit.weight}
+        return Candidate(lens, weight, fit.intercept, fit.held_out, self.p_value[lens])
+
+
+class Search:
+    """The lenses' standardised features of the rows learnt from, factorised once."""
+
+    def __init__(
+        self, features: dict[str, Floats], y: Ints, classes: int, config: ScanConfig
+    ) -> None:
+        self.y, self.classes, self.config = y, classes, config
+        self.fold = assign_folds(len(y), config.folds, config.seed)
+        self.target = one_hot(y, classes)
+        self.lenses = {name: prepare(x, self.fold) for name, x in features.items()}
+        self.null_rows, self.null_lenses = np.arange(len(y)), self.lenses
+        if len(y) > NULL_ROWS:
+            self.null_rows = np.flatnonzero(assign_folds(len(y), len(y), config.seed) < NULL_ROWS)
+            fold = self.fold[self.null_rows]
+            self.null_lenses = {n: prepare(x[self.null_rows], fold) for n, x in features.items()}
+
+    def run(self) -> list[Candidate]:
+        """Findings, the first lens's first. First every lens by itself, readings of the same thing
+        put together; then what the lenses tell beyond all of that."""
+        first = self.round([], 0)
+        groups: list[list[Candidate]] = []
+        ranked = sorted(first.effect, key=lambda name: -first.effect[name])
+        for lens in ranked:
+            if first.p_value[lens] > self.config.alpha and groups:
+                continue
+            self.place(first.candidate(lens), groups)
+        for step in range(1, 2 + self.config.max_findings):
+            found = [stack(group, self.target, self.fold) for group in groups]
+            if len(found) >= self.config.max_findings:
+                break
+            now = self.round([f.held_out for f in found], step)
+            lens = max(now.effect, key=lambda name: now.effect[name])
+            if now.p_value[lens] > self.config.alpha:
+                break
+            self.place(now.candidate(lens), groups)
+        return [stack(group, self.target, self.fold) for group in groups]
+
+    def place(self, new: Candidate, groups: list[list[Candidate]]) -> None:
+        """Into the group whose first member it is most like, or a group of its own."""
+        alike = [likeness(group[0].held_out, new.held_out, self.y) for group in groups]
+        if alike and max(alike) >= SAME:
+            groups[int(np.argmax(alike))].append(new)
+        else:
+            groups.append([new])
+
+    def round(self, scores: list[Floats], step: int) -> Round:
+        probability = explained(self.y, self.classes, scores)
+        target = (self.target - probability).astype(np.float32)
+        fits = {name: cross_fit(folds, target) for name, folds in self.lenses.items()}
+        effect = {k: float(correlations(f.held_out, target).mean()) for k, f in fits.items()}
+        return Round(fits, effect, self.null(probability, step))
+
+    def null(self, probability: Doubles, step: int) -> dict[str, float]:
+        """Family-wise p-values: each lens against the best of all lenses under dealt labels."""
+        rows, width = self.null_rows, probability.shape[1]
+        n = min(self.config.permutations, max(19, NULL_COLUMNS // width))
+        y, p = self.y[rows], probability[rows]
+        dealt = permuted(y, p, n, self.config.seed, step)
+        columns = [one_hot(labels, self.classes) - p for labels in (y, *dealt)]
+        targets = np.concatenate(columns, axis=1).astype(np.float32)
+        z = {}
+        for name, folds in self.null_lenses.items():
+            each = correlations(cross_fit(folds, targets).held_out, targets)
+            stat = each.reshape(n + 1, width).mean(1)
+            z[name] = (stat - stat[1:].mean()) / (stat[1:].std() + 1e-9)
+        largest = np.max([values[1:] for values in z.values()], axis=0)
+        return {k: (1 + int((largest >= v[0]).sum())) / (n + 1) for k, v in z.items()}
+
+
+def correlations(a: Floats, b: Floats) -> Doubles:
+    """Correlation of each column of a with the same column of b."""
+    a, b = a - a.mean(0), b - b.mean(0)
+    found: Doubles = (a * b).sum(0) / np.sqrt((a * a).sum(0) * (b * b).sum(0) + 1e-12)
+    return found
