@@ -40,6 +40,12 @@ class RunError(D2CPError):
     exit_code = 5
 
 
+class StoppedError(D2CPError):
+    """A person pressed Ctrl-C."""
+
+    exit_code = 130
+
+
 class TrainingError(D2CPError):
     """Training that cannot go on: a loss that is not finite, an empty training set."""
 

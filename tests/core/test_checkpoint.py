@@ -81,3 +81,17 @@ def test_optimizer_state_round_trip_continues_with_the_same_bits(kind):
     step(weight, optimizer)
     step(copy, resumed)
     assert torch.equal(weight, copy)
+
+
+def test_the_first_checkpoint_comes_soon_and_the_next_in_its_time(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("d2cp.core.checkpoint.time.monotonic", lambda: now[0])
+    checkpointer = make(tmp_path, every_seconds=60, _last=now[0])
+    assert not checkpointer.due(1)
+    now[0] += 6
+    assert checkpointer.due(2)
+    checkpointer.save(2, {"w": torch.ones(1)}, {})
+    now[0] += 59
+    assert not checkpointer.due(3)
+    now[0] += 2
+    assert checkpointer.due(4)

@@ -3,7 +3,15 @@ import os
 
 import pytest
 
-from d2cp.core.files import fingerprint, read_json, write_bytes, write_csv, write_json
+from d2cp.core.files import (
+    fingerprint,
+    read_json,
+    sweep,
+    whole_folder,
+    write_bytes,
+    write_csv,
+    write_json,
+)
 from d2cp.errors import RunError
 
 
@@ -44,3 +52,42 @@ def test_csv_quotes_what_needs_it(tmp_path):
 def test_fingerprint_ignores_key_order_only():
     assert fingerprint({"a": 1, "b": [2]}) == fingerprint(json.loads('{"b": [2], "a": 1}'))
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+
+
+@pytest.mark.parametrize("mask, file, folder", [(0o022, 0o644, 0o755), (0o007, 0o660, 0o770)])
+def test_modes_follow_the_umask(tmp_path, mask, file, folder):
+    before = os.umask(mask)
+    try:
+        write_bytes(tmp_path / "value", b"x")
+        with whole_folder(tmp_path / "stage") as made:
+            write_bytes(made / "value", b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "value").stat().st_mode & 0o777 == file
+    assert (tmp_path / "stage").stat().st_mode & 0o777 == folder
+
+
+def test_a_folder_is_replaced_whole_or_kept(tmp_path):
+    target = tmp_path / "model"
+    for text in ("first", "second"):
+        with whole_folder(target) as made:
+            (made / "value").write_text(text)
+    with pytest.raises(ZeroDivisionError), whole_folder(target) as made:
+        (made / "value").write_text("third")
+        _ = 1 / 0
+    assert (target / "value").read_text() == "second" and os.listdir(tmp_path) == ["model"]
+
+
+def test_what_a_killed_writer_left_is_swept(tmp_path):
+    (tmp_path / ".value.json.0a1b.tmp").write_text("half")
+    (tmp_path / ".model.writing-12ab").mkdir()
+    (tmp_path / ".profile").write_text("a person's")
+    with whole_folder(tmp_path / "model"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == [".profile", ".value.json.0a1b.tmp", "model"]
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / ".x.tmp").write_text("half")
+    sweep(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [".profile", "deep", "model"]
+    sweep(tmp_path, below=True)
+    assert not list((tmp_path / "deep" / "er").iterdir())

@@ -38,6 +38,20 @@ def test_current_means_same_inputs_and_same_bytes(tmp_path):
     assert (run.artifact("mine") / "value.txt").read_text() == "again"
 
 
+def test_one_file_of_a_stage_is_verified_by_itself(tmp_path):
+    run = RunDirectory(tmp_path)
+    with run.writing("mine", "i") as folder:
+        (folder / "small.json").write_text("{}")
+        (folder / "large").write_text("x")
+    (tmp_path / "mine" / "large").write_text("y")
+    assert run.file("mine", "small.json").read_text() == "{}"
+    (tmp_path / "mine" / "small.json").write_text("[]")
+    with pytest.raises(RunError, match="has changed"):
+        run.file("mine", "small.json")
+    with pytest.raises(RunError, match="not a file that the stage wrote"):
+        run.file("mine", "other.json")
+
+
 def test_a_missing_file_is_named(tmp_path):
     run = RunDirectory(tmp_path)
     write(run, "mine", "x")
@@ -70,6 +84,23 @@ def test_strays_of_a_killed_writer_are_removed(tmp_path):
     (stray / "half").write_text("x")
     with RunDirectory(tmp_path).locked():
         assert not stray.exists()
+
+
+def test_temporaries_of_a_killed_writer_are_removed_wherever_the_run_writes(tmp_path):
+    for place in (".", "checkpoints/debias", "cells", "search"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / ".x.json.ab12.tmp").write_text("half")
+    with RunDirectory(tmp_path).locked():
+        assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(tmp_path):
+    (tmp_path / "precious").write_text("keep me")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(RunError, match="cannot write"), RunDirectory(tmp_path / "run").locked():
+        pass
+    assert (tmp_path / "precious").read_text() == "keep me"
 
 
 def test_changed_settings_are_refused_unless_forced(tmp_path):

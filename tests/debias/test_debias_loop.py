@@ -1,5 +1,6 @@
 """The loop: resumes bit for bit, keeps the best state, refuses what is not finite."""
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,6 +93,26 @@ def test_killed_and_resumed_equals_uninterrupted(
     assert torch.equal(weights(resumed), weights(whole))
     assert fitted == expected
     assert log.path.read_text() == (tmp_path / "whole" / "metrics.jsonl").read_text()
+
+
+def test_ctrl_c_saves_the_step_it_came_in_and_the_same_call_goes_on(tmp_path: Path) -> None:
+    whole = new_module()
+    expected = run(whole)
+    stopped = new_module()
+    pressed: list[int] = []
+
+    def press(*_: object) -> None:
+        if not pressed:
+            pressed.append(1)
+            signal.raise_signal(signal.SIGINT)
+
+    stopped.register_forward_hook(press)
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["step-000000001.safetensors"]
+    resumed = new_module()
+    assert run(resumed, tmp_path) == expected
+    assert torch.equal(weights(resumed), weights(whole))
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def test_averaged_weights_follow_the_decay(toy):
     recipe = loop.Recipe(steps=3, batch=1, lr=0.5, lr_decay="constant", ema=0.5, ema_warmup=False)
     from accelerate import Accelerator
 
-    loop.fit(module, loss_at, recipe, Accelerator(), loop.Watch(None, quiet), "x")
+    loop.fit(module, loss_at, recipe, Accelerator(), loop.Watch(None, quiet), "x", np.arange)
     last = seen[-1] - 0.5  # AdamW steps of a constant gradient have the length lr
     mean = start
     for value in [*seen, last]:

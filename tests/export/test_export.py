@@ -176,3 +176,13 @@ def test_what_is_not_an_export_is_refused(vit: Path, tmp_path: Path, damage: str
         weights.write_bytes(weights.read_bytes()[:-64])
     with pytest.raises(D2CPError):
         Deployed.load(folder)
+
+
+def test_export_onto_a_link_is_refused(vit: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("link", "dangling"):
+        with pytest.raises(RunError, match="is a link"):
+            ship(vit / "run" / "debias", tmp_path / name)
+    assert not list((tmp_path / "real").iterdir())

@@ -16,6 +16,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except D2CPError as error:
         print(f"d2cp: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        print("\nd2cp: stopped; the same command goes on where it was", file=sys.stderr)
-        raise SystemExit(130) from None

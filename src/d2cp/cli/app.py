@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +24,7 @@ from d2cp.cli.report import report
 from d2cp.cli.run import run
 from d2cp.cli.scan import scan
 from d2cp.cli.show import show
+from d2cp.errors import StoppedError
 
 app = typer.Typer(
     name="d2cp",
@@ -51,5 +54,22 @@ COMMANDS = (
     *(check, scan, discover, run, demo, show, evaluate, report, export, predict),
     *(compare, methods, presets, probe, doctor),
 )
+GOES_ON = (discover, run, demo, compare)
+
+
+def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    """Ctrl-C in plain words; typer would swallow it."""
+
+    @wraps(command)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            after = "; the same command goes on where it was" if command in GOES_ON else ""
+            raise StoppedError(f"stopped{after}") from None
+
+    return guarded
+
+
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(_stoppable(command))

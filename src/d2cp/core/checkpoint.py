@@ -21,7 +21,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from d2cp.core.files import write_bytes
-from d2cp.errors import RunError
+from d2cp.errors import RunError, TrainingError
 
 _NAME = re.compile(r"step-(\d{9})\.safetensors")
 
@@ -40,25 +40,35 @@ class Checkpointer:
     directory: Path
     identity: str
     every_seconds: float = 60.0
+    first_seconds: float = 5.0
     every_steps: int | None = None
     keep: int = 2
     force: bool = False
     _last: float = field(default_factory=time.monotonic)
+    _saved: bool = False
 
     def due(self, step: int) -> bool:
         if self.every_steps is not None:
             return step % self.every_steps == 0
-        return time.monotonic() - self._last >= self.every_seconds
+        # Soon after the start, too: a first minute that is lost is a minute all the same.
+        wait = self.every_seconds if self._saved else min(self.first_seconds, self.every_seconds)
+        return time.monotonic() - self._last >= wait
 
     def save(self, step: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
         plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        self._require_finite(step, plain)
         header = {"step": str(step), "identity": self.identity, "state": json.dumps(state)}
         header["digest"] = _digest(plain, header["state"])
         path = self.directory / f"step-{step:09d}.safetensors"
         write_bytes(path, save(plain, metadata=header))
         for old in self._paths()[self.keep :]:
             old.unlink(missing_ok=True)
-        self._last = time.monotonic()
+        self._last, self._saved = time.monotonic(), True
+
+    def last_good(self) -> str:
+        """The newest checkpoint, in words for an error."""
+        found = self._paths()
+        return f"the last good checkpoint is {found[0]}" if found else "there is no checkpoint yet"
 
     def load(self) -> Checkpoint | None:
         """The newest checkpoint that is whole, or None when there is none at all."""
@@ -84,6 +94,16 @@ class Checkpointer:
                 )
             return Checkpoint(step, tensors, state)
         return None
+
+    def _require_finite(self, step: int, tensors: dict[str, Tensor]) -> None:
+        """A finite loss may still have left weights that are not: such a state is not kept."""
+        for name, value in tensors.items():
+            if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+                raise TrainingError(
+                    f"{name} is no longer finite after step {step}; {self.last_good()}",
+                    expected="finite weights",
+                    remedy="lower the learning rate",
+                )
 
     def clear(self) -> None:
         """Remove all checkpoints: the stage's artifact has taken their place."""

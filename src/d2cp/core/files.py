@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import glob
 import hashlib
 import io
 import json
 import os
-import tempfile
-from collections.abc import Iterable, Sequence
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +22,16 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write to a temporary file beside `path`, flush it to disk, then rename over it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        # Not tempfile's: its files are private whatever the umask says of colleagues.
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
         try:
-            with os.fdopen(handle, "wb") as file:
+            with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, 0o644)  # mkstemp makes it private; a run may be read by colleagues
-            os.replace(name, path)
+            os.replace(temporary, path)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)
     except OSError as error:
@@ -80,6 +83,46 @@ def fingerprint(value: Any) -> str:
     """A short identity of a JSON-like value."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """A fresh folder beside `target`, which takes its name only when the block ends well."""
+    hidden = f".{target.name}.writing-"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for stray in target.parent.glob(f"{glob.escape(hidden)}*"):  # of a killed writer
+            shutil.rmtree(stray, ignore_errors=True)
+        folder, old = (target.parent / f"{hidden}{secrets.token_hex(4)}" for _ in range(2))
+        folder.mkdir()
+    except OSError as error:
+        raise RunError(
+            f"cannot write beside {target}: {error.strerror or error}",
+            expected="a writable directory",
+            remedy="choose another place",
+        ) from error
+    try:
+        yield folder
+        if target.exists():
+            target.rename(old)
+        folder.rename(target)
+        sync_directory(target.parent)
+    finally:
+        for path in (folder, old):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep(folder: Path, *, below: bool = False) -> None:
+    """Remove what killed writers left in `folder`, or in all folders below it as well."""
+    for stray in [*folder.glob(".*.writing-*"), *folder.glob(".*.tmp")]:
+        if stray.is_dir() and not stray.is_symlink():
+            shutil.rmtree(stray, ignore_errors=True)
+        else:
+            stray.unlink(missing_ok=True)
+    if below:
+        for inside in folder.iterdir() if folder.is_dir() else ():
+            if inside.is_dir() and not inside.is_symlink():
+                sweep(inside, below=True)
 
 
 def sync_directory(path: Path) -> None:

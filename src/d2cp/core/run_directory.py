@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from d2cp.core.files import read_json, sha256, sync_directory, write_json
+from d2cp.core.files import read_json, sha256, sweep, whole_folder, write_json
 from d2cp.errors import RunError
 
 SCHEMA = 1
+SWEPT = ("checkpoints", "cells", "search")  # `seeds` are runs with locks of their own
 
 
 class RunDirectory:
@@ -44,7 +43,9 @@ class RunDirectory:
         """Hold the run for this process: a second one gets an error, never a mixed result."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            file = (self.path / ".lock").open("a+")
+            # A link in its place would have the file it points to overwritten.
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+            file = os.fdopen(os.open(self.path / ".lock", flags, 0o666), "r+")
         except OSError as error:
             raise RunError(
                 f"cannot write in {self.path}: {error.strerror}",
@@ -65,8 +66,9 @@ class RunDirectory:
             file.truncate()
             file.write(str(os.getpid()))
             file.flush()
-            for stray in self.path.glob(".*.writing-*"):
-                shutil.rmtree(stray, ignore_errors=True)
+            sweep(self.path)
+            for name in SWEPT:
+                sweep(self.path / name, below=True)
             yield
 
     def start(self, description: dict[str, Any], *, force: bool = False) -> None:
@@ -105,15 +107,24 @@ class RunDirectory:
             return False
         return not self.damage(stage)
 
-    def damage(self, stage: str) -> str:
-        """What is wrong with the stage's files, or an empty string."""
-        for name, entry in self.manifest(stage)["files"].items():
+    def damage(self, stage: str, only: str | None = None) -> str:
+        """What is wrong with the stage's files, or with one of them, or an empty string."""
+        files = self.manifest(stage)["files"]
+        if only is not None and only not in files:
+            return f"{self.path / stage / only} is not a file that the stage wrote"
+        for name, entry in files.items() if only is None else [(only, files[only])]:
             file = self.path / stage / name
             if not file.is_file():
                 return f"{file} is missing"
             if file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
                 return f"{file} has changed since it was written"
         return ""
+
+    def file(self, stage: str, name: str) -> Path:
+        """One file of a finished stage, its checksum verified."""
+        if damage := self.damage(stage, name):
+            raise self._damaged(stage, damage)
+        return self.path / stage / name
 
     def artifact(self, stage: str) -> Path:
         """The stage's folder, its checksums verified."""
@@ -124,19 +135,21 @@ class RunDirectory:
                 remedy=f"d2cp run DATA --out {self.path}",
             )
         if damage := self.damage(stage):
-            raise RunError(
-                damage,
-                expected="the bytes named in the stage's manifest",
-                remedy=f"delete {self.path / stage} and run again; other stages are kept",
-            )
+            raise self._damaged(stage, damage)
         return self.path / stage
+
+    def _damaged(self, stage: str, damage: str) -> RunError:
+        return RunError(
+            damage,
+            expected="the bytes named in the stage's manifest",
+            remedy=f"delete {self.path / stage} and run again; other stages are kept",
+        )
 
     @contextmanager
     def writing(self, stage: str, inputs: str, seconds_before: float = 0.0) -> Iterator[Path]:
         """A fresh folder for a stage; it takes its name only when the block ends well."""
         began = time.monotonic()
-        folder = Path(tempfile.mkdtemp(dir=self.path, prefix=f".{stage}.writing-"))
-        try:
+        with whole_folder(self.path / stage) as folder:
             yield folder
             files = {
                 str(file.relative_to(folder)): {
@@ -149,19 +162,6 @@ class RunDirectory:
             seconds = round(seconds_before + time.monotonic() - began, 2)
             manifest = {"stage": stage, "inputs": inputs, "seconds": seconds, "files": files}
             write_json(folder / "manifest.json", manifest)
-            target = self.path / stage
-            if target.exists():
-                old = Path(tempfile.mkdtemp(dir=self.path, prefix=f".{stage}.writing-"))
-                target.rename(old / "old")
-                folder.rename(target)
-                shutil.rmtree(old, ignore_errors=True)
-            else:
-                folder.rename(target)
-            target.chmod(0o755)
-            sync_directory(self.path)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
 
 
 def _placeless(value: Any) -> Any:

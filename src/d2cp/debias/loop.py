@@ -6,7 +6,6 @@ epoch, so a checkpoint needs only the module, its average, the momentum and the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -19,12 +18,15 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Rows
 from d2cp.core.averaging import Average
 from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.core.finite import require_finite
+from d2cp.core.interrupts import held_back
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.progress import progress
 from d2cp.data.loader import prefetch
 from d2cp.errors import TrainingError
 
 Score = tuple[float, ...]
+_LOWER = "lower debias.lr (a tenth is a good first try), or check the images"
 
 
 @dataclass(frozen=True)
@@ -120,17 +122,22 @@ def fit(
         log.rewind(stage, fitted.steps)
     batches = _batches(plan, order, read, fitted.steps, accelerator, config.batch_size)
     ahead = 0 if accelerator.device.type == "cpu" else 1  # two pools of threads share a CPU badly
-    with progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main) as bar:
+    display = progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main)
+    with display as bar, held_back() as stopped:
         for batch in prefetch(batches, ahead=ahead):
             batch = batch.to(accelerator.device)
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(config, batch.epoch)
-            loss, figures = _update(step, batch, parameters, optimizer, accelerator, config.clip)
+            loss, figures = _loss(step, batch, optimizer, accelerator)
+            value = loss.item()
+            rows = batch.rows.tolist()
+            require_finite(value, stage, batch.step, rows, checkpointer, _LOWER)
+            _descend(loss, parameters, optimizer, accelerator, config.clip)
             average.update(batch.step)
             done = fitted.steps = batch.step + 1
-            bar.step(len(batch.rows) * accelerator.num_processes, loss=loss)
+            bar.step(len(batch.rows) * accelerator.num_processes, loss=value)
             if log and main and (done % log_every == 0 or done == 1):
-                log(stage, done, loss=loss, lr=optimizer.param_groups[0]["lr"], **figures)
+                log(stage, done, loss=value, lr=optimizer.param_groups[0]["lr"], **figures)
             if evaluate and plan.evaluates(done):
                 with average.installed():
                     score, figures = evaluate()
@@ -140,39 +147,38 @@ def fit(
                 fitted.history.append({"step": done, **figures})
                 if log and main:
                     log(stage, done, **{f"val_{name}": v for name, v in figures.items()})
-            if checkpointer and main and (checkpointer.due(done) or done == plan.total):
+            due = checkpointer and (checkpointer.due(done) or done == plan.total or stopped())
+            if checkpointer and main and due:
                 checkpointer.save(done, *_snapshot(module, optimizer, fitted, best, average))
+            if stopped():
+                break
     average.install()
     if best:
         module.load_state_dict(best)
     return fitted
 
 
-def _update(
-    step: Step,
-    batch: Batch,
+def _loss(
+    step: Step, batch: Batch, optimizer: torch.optim.Optimizer, accelerator: Accelerator
+) -> tuple[Tensor, Mapping[str, float]]:
+    optimizer.zero_grad()
+    with accelerator.autocast():
+        return step(batch)
+
+
+def _descend(
+    loss: Tensor,
     parameters: list[nn.Parameter],
     optimizer: torch.optim.Optimizer,
     accelerator: Accelerator,
     clip: float,
-) -> tuple[float, Mapping[str, float]]:
-    optimizer.zero_grad()
-    with accelerator.autocast():
-        loss, figures = step(batch)
-    value = loss.item()
-    if not math.isfinite(value):
-        raise TrainingError(
-            f"the loss is {value} at step {batch.step}",
-            expected="a finite number",
-            remedy="lower debias.lr (a tenth is a good first try), or check the images",
-        )
+) -> None:
     loss.backward()  # type: ignore[no-untyped-call]
     if accelerator.num_processes > 1:
         _sum_gradients(parameters, accelerator)
     if clip:
         torch.nn.utils.clip_grad_norm_(parameters, clip)
     optimizer.step()
-    return value, figures
 
 
 def _sum_gradients(parameters: list[nn.Parameter], accelerator: Accelerator) -> None:

@@ -97,12 +97,15 @@ def train_autoencoder(
         space = VQSpace(config).to(accelerator.device)
     plain = int(PLAIN_SHARE * config.vq_steps)
 
+    def rows_at(step: int) -> NDArray[np.int64]:
+        return rows[batch_positions(seed, STAGE, step, config.vq_batch, len(rows))]
+
     def loss_at(module: nn.Module, step: int) -> Tensor:
-        where = batch_positions(seed, STAGE, step, config.vq_batch, len(rows))
+        chosen = rows_at(step)
         if step == plain:
-            _start_codebook(space, signed_view(store, rows[where]).to(accelerator.device), seed)
-        where = where[accelerator.process_index :: accelerator.num_processes]
-        images = signed_view(store, rows[where]).to(accelerator.device)
+            _start_codebook(space, signed_view(store, chosen).to(accelerator.device), seed)
+        chosen = chosen[accelerator.process_index :: accelerator.num_processes]
+        images = signed_view(store, chosen).to(accelerator.device)
         decoded, codebook_loss = module(images, step >= plain)
         loss: Tensor = F.l1_loss(decoded, images) + codebook_loss
         return loss
@@ -113,7 +116,7 @@ def train_autoencoder(
         lr=config.vq_lr,
         warmup=min(100, config.vq_steps // 10),
     )
-    fit(space, loss_at, recipe, accelerator, watch.part("autoencoder"), STAGE)
+    fit(space, loss_at, recipe, accelerator, watch.part("autoencoder"), STAGE, rows_at)
     return space.requires_grad_(False)
 
 

@@ -8,15 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.core.averaging import Average
 from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.core.finite import require_finite
+from d2cp.core.interrupts import held_back
 from d2cp.core.progress import Bar, progress
-from d2cp.errors import TrainingError
 
 LOG_EVERY = 20
 
@@ -86,11 +89,13 @@ def fit(
     accelerator: Accelerator,
     watch: Watch,
     stage: str,
+    rows_at: Callable[[int], NDArray[np.int64]],
 ) -> None:
     """Train `module` in place; it ends with its averaged weights, in evaluation mode.
 
-    `loss_at(module, step)` is this process's share of the step's loss. Everything drawn must be a
-    function of the step: then a killed run, resumed, ends with the same bits.
+    `loss_at(module, step)` is this process's share of the step's loss, `rows_at(step)` the images
+    it is made of. Everything drawn must be a function of the step: then a killed run, resumed,
+    ends with the same bits.
     """
     weights = [p for p in module.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(
@@ -100,7 +105,7 @@ def fit(
     wrapped, optimizer = accelerator.prepare(module, optimizer)
     average = Average(module, recipe.ema, warmup=recipe.ema_warmup, prefix=recipe.ema_prefix)
     start = _resume(module, optimizer, average, accelerator, watch, stage)
-    with watch.progress(recipe.steps, stage, done=start) as bar:
+    with watch.progress(recipe.steps, stage, done=start) as bar, held_back() as stopped:
         for step in range(start, recipe.steps):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(recipe, step)
@@ -111,28 +116,24 @@ def fit(
             optimizer.step()
             optimizer.zero_grad()
             average.update(step)
-            value = _finite(loss, step, stage, recipe)
+            value = float(loss.detach())
+            if not math.isfinite(value):
+                lower = f"lower the learning rate (now {recipe.lr:g}), or use precision = no"
+                rows = rows_at(step).tolist()
+                require_finite(value, stage, step, rows, watch.checkpointer, lower)
             bar.step(images=recipe.batch, loss=value)
             if watch.log and accelerator.is_main_process and step % LOG_EVERY == 0:
                 watch.log(stage, step, loss=value, lr=learning_rate(recipe, step))
             last = step + 1 == recipe.steps
             saver = watch.checkpointer
-            if saver and accelerator.is_main_process and (last or saver.due(step + 1)):
+            due = saver and (last or saver.due(step + 1) or stopped())
+            if saver and accelerator.is_main_process and due:
                 _save(saver, step + 1, module, optimizer, average, accelerator)
+            if stopped():
+                break
     average.install()
     accelerator.unwrap_model(wrapped, keep_fp32_wrapper=False)  # undo the wrapping of `forward`
     module.eval()
-
-
-def _finite(loss: Tensor, step: int, stage: str, recipe: Recipe) -> float:
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise TrainingError(
-            f"{stage}: the loss is {value} at step {step}",
-            expected="a finite loss",
-            remedy=f"lower the learning rate (now {recipe.lr:g}), or use precision = no",
-        )
-    return value
 
 
 def _save(

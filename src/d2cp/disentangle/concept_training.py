@@ -69,11 +69,13 @@ def train_concepts(
     _set_latent_scale(model, store, rows, seed)
     latents = _all_latents(model, store, rows) if space.quantises else None
 
-    def loss_at(module: nn.Module, step: int) -> Tensor:
+    def positions(step: int) -> NDArray[np.int64]:
         if weights is None:
-            where = batch_positions(seed, STAGE, step, config.batch, len(rows))
-        else:
-            where = weighted_positions(seed, STAGE, step, config.batch, weights)
+            return batch_positions(seed, STAGE, step, config.batch, len(rows))
+        return weighted_positions(seed, STAGE, step, config.batch, weights)
+
+    def loss_at(module: nn.Module, step: int) -> Tensor:
+        where = positions(step)
         share = slice(accelerator.process_index, None, accelerator.num_processes)
         draw = torch_generator(seed, STAGE, step)
         shape = (config.batch, space.channels, space.side, space.side)
@@ -106,7 +108,7 @@ def train_concepts(
         ema_warmup=config.ema_warmup,
         ema_prefix="denoiser." if config.ema_scope == "denoiser" else "",
     )
-    fit(model, loss_at, recipe, accelerator, watch, STAGE)
+    fit(model, loss_at, recipe, accelerator, watch, STAGE, lambda step: rows[positions(step)])
     return model
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -52,7 +53,8 @@ def train_guide(
             weight_decay=config.guide_weight_decay,
         )
         name = f"guide-{number}"
-        fit(net, loss_at, recipe, accelerator, watch.part(name), f"disentangle/{name}")
+        rows_at = partial(_rows_at, rows[seen], config, seed, number)
+        fit(net, loss_at, recipe, accelerator, watch.part(name), f"disentangle/{name}", rows_at)
     logits = _all_logits(guide, store, rows)
     _set_scale(guide, logits)
     return guide.requires_grad_(False), logits
@@ -66,6 +68,16 @@ def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
     return out
 
 
+def _stage(number: int) -> str:
+    return f"disentangle/guide/{number}"
+
+
+def _rows_at(
+    rows: NDArray[np.int64], config: DisentangleConfig, seed: int, number: int, step: int
+) -> NDArray[np.int64]:
+    return rows[batch_positions(seed, _stage(number), step, config.guide_batch, len(rows))]
+
+
 def _loss(
     store: Stored,
     rows: NDArray[np.int64],
@@ -76,7 +88,7 @@ def _loss(
     number: int,
     accelerator: Accelerator,
 ) -> Callable[[nn.Module, int], Tensor]:
-    stage = f"disentangle/guide/{number}"
+    stage = _stage(number)
     counts = np.bincount(labels, minlength=classes)
     balance = torch.from_numpy(len(labels) / (len(counts) * counts.clip(min=1))).float()
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from d2cp.backbone import load_backbone
 from d2cp.backbone.load import quiet
-from d2cp.core.files import read_json
+from d2cp.core.files import read_json, whole_folder
 from d2cp.debias.trained_files import load_artifact
 from d2cp.errors import RunError
 from d2cp.export.folded import backbone_configuration, deployed_model, save_deployed
@@ -32,32 +30,24 @@ def ship(
     configuration = backbone_configuration(artifact.backbone)
     model = deployed_model(artifact, backbone, configuration, with_shortcut=with_shortcut)
     difference = None
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}.writing-"))
-    except OSError as error:
-        raise RunError(
-            f"cannot write beside {to}: {error.strerror}", remedy="choose another --to"
-        ) from error
-    try:
+    with whole_folder(to) as folder:
         with quiet():
             save_deployed(model, backbone, folder)
         if onnx:
             from d2cp.export.onnx_file import export_onnx
 
             difference = export_onnx(model, folder / "model.onnx")
-        if to.exists():
-            shutil.rmtree(to)
-        folder.chmod(0o755)
-        folder.rename(to)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     return Shipped(sum(p.numel() for p in model.parameters()), difference)
 
 
 def _check_target(to: Path) -> None:
     """Only an empty folder or an older export may be replaced."""
+    if to.is_symlink():
+        raise RunError(
+            f"{to} is a link",
+            expected="a folder, or a name that is free",
+            remedy=f"--to {to.resolve()}, or remove the link",
+        )
     if not to.exists() or (to.is_dir() and not any(to.iterdir())):
         return
     config = to / "config.json"

@@ -24,7 +24,7 @@ from d2cp.pipeline.stages import STAGES
 def summarise(run: RunDirectory) -> dict[str, Any]:
     whole: dict[str, Any] = {"schema": SCHEMA}
     if run.has("data"):
-        data = read_json(run.path / "data" / "summary.json")
+        data = read_json(run.file("data", "summary.json"))
         kept = ("name", "class_names", "attribute_names", "counts")
         whole["data"] = {key: data[key] for key in kept if key in data}
     if run.has("scan"):
@@ -33,19 +33,19 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
         whole["discover"] = _discover(run)
     results = []
     if run.has("evaluate"):
-        results += read_json(run.path / "evaluate" / "results.json")
+        results += read_json(run.file("evaluate", "results.json"))
     if (run.path / "compare.json").is_file():
         results += read_json(run.path / "compare.json")["results"]
     if results:
         whole["results"] = results
     there = [stage for stage in STAGES if run.has(stage.name)]
-    whole["stages"] = {s.name: read_json(run.path / s.name / s.summary) for s in there if s.summary}
+    whole["stages"] = {s.name: read_json(run.file(s.name, s.summary)) for s in there if s.summary}
     whole["seconds"] = {s.name: run.manifest(s.name)["seconds"] for s in there}
     return whole
 
 
 def _discover(run: RunDirectory) -> dict[str, Any]:
-    found = read_json(run.path / "mine" / "summary.json")
+    found = read_json(run.file("mine", "summary.json"))
     seconds = sum(run.manifest(s)["seconds"] for s in ("disentangle", "mine") if run.has(s))
     keep = ("verdict", "sentence", "concepts", "recall", "balanced_accuracy", "warnings")
     return {**{k: found[k] for k in keep if k in found}, "seconds": round(seconds, 2)}
