@@ -1,13 +1,14 @@
-"""The library's front door: `discover`, `run`, `evaluate` and the estimator `D2CP`."""
+"""`discover` and `run`: what the commands of these names do, for Python."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from d2cp.config import Config, load_config
 from d2cp.core.files import write_bytes
-from d2cp.data import load_table
+from d2cp.data.place import Place
 from d2cp.data.table import Table
 from d2cp.report.summary import summarise
 
@@ -23,6 +24,8 @@ def discover(
     seed: int = 0,
     config: Config | None = None,
     format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    images: Path | str | None = None,
     corrections: Path | None = None,
     labels_out: Path | None = None,
     cache_dir: Path | None = None,
@@ -33,13 +36,14 @@ def discover(
     from d2cp.pipeline import discovery as stages
     from d2cp.pipeline.opening import open_run
 
-    table = as_table(data, format)
+    place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
+    table = as_table(data, format, columns, images)
     config = config or load_config(preset, overrides={"seed": seed})
     with open_run(
         table,
         out,
         config,
-        origin=None if isinstance(data, Table) else data,
+        place=place,
         cache_dir=cache_dir,
         quiet=quiet,
         force=force,
@@ -58,6 +62,8 @@ def run(
     seed: int = 0,
     config: Config | None = None,
     format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    images: Path | str | None = None,
     corrections: Path | None = None,
     control: bool = True,
     report: bool = True,
@@ -72,13 +78,14 @@ def run(
     from d2cp.pipeline.whole import run_stages
     from d2cp.report.build import write_report
 
-    table = as_table(data, format)
+    place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
+    table = as_table(data, format, columns, images)
     config = config or load_config(preset, overrides={"seed": seed})
     with open_run(
         table,
         out,
         config,
-        origin=None if isinstance(data, Table) else data,
+        place=place,
         cache_dir=cache_dir,
         quiet=quiet,
         force=force,
@@ -90,5 +97,10 @@ def run(
         return summarise(context.run)
 
 
-def as_table(data: Table | str | Path, format: str | None = None) -> Table:
-    return data if isinstance(data, Table) else load_table(data, format=format)
+def as_table(
+    data: Table | str | Path,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    images: Path | str | None = None,
+) -> Table:
+    return data if isinstance(data, Table) else Place.of(data, format, columns, images).table()

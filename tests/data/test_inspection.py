@@ -163,7 +163,7 @@ def test_names_are_shown_as_text(tree: Tree) -> None:
         for i in range(20)
     }
     output = run.invoke(app, [str(tree(files))]).output
-    assert "[red]x\\x1b[31m\\u202e" in output and "\x1b[31m" not in output
+    assert "[red]x[U+001B][31m[U+202E]" in output and "\x1b[31m" not in output
 
 
 @pytest.mark.parametrize("module", ["d2cp.data", "d2cp.data.open_table", "d2cp.cli.check"])

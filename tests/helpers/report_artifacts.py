@@ -93,7 +93,7 @@ def _data(run: RunDirectory, table: Table) -> None:
             "attribute_names": list(table.attribute_names or ()),
             "counts": table.counts(),
             "quarantined": {table.class_names[0]: 2},
-            "warnings": list(table.warnings),
+            "warnings": [*table.warnings, "2 unreadable images left out (0-4: 2)"],
         }
         write_json(folder / "summary.json", summary)
         columns = zip(table.ids, table.split, table.y, table.a, strict=True)

@@ -15,6 +15,7 @@ from PIL import Image
 from d2cp.config import config_from_dict, load_config
 from d2cp.core.files import read_json, write_json
 from d2cp.core.run_directory import RunDirectory
+from d2cp.core.text import visible
 from d2cp.data import load_table
 from d2cp.errors import RunError
 from d2cp.evaluate.intervals import share_interval
@@ -60,7 +61,7 @@ def _rows(n: int, **columns: object) -> Rows:
     ],
 )
 def test_names_cannot_disguise_themselves(given: str, shown: str) -> None:
-    assert words.visible(given) == shown
+    assert visible(given) == shown
 
 
 def test_words_for_figures() -> None:
@@ -208,7 +209,7 @@ def test_report_of_a_run_says_what_the_artifacts_say(tmp_path: Path) -> None:
     found = read_json(run.path / "mine" / "summary.json")
     for said in (found["sentence"], *found["warnings"], found["pictures"][0]["caption"]):
         assert said in page
-    assert "Unreadable images that were left out, by class: 0-4: 2" in page
+    assert "2 unreadable images left out (0-4: 2)" in page
     assert "value 0 is mostly red, value 1 is mostly green" in page
     data = gather(run)
     assert collect_more(data) in page

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from d2cp.cli import options
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -34,15 +35,8 @@ def check(
             "folders, csv, waterbirds, celeba, metashift, mnist, hub."
         ),
     ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A column by its role: filename=…, y=…, split=… or a=…; may be repeated."
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None, typer.Option(help="Folder of the images, if not beside the metadata.")
-    ] = None,
+    column: options.Column = None,
+    images: options.Images = None,
     seed: Annotated[int, typer.Option(help="Seed of the split, where one has to be drawn.")] = 0,
     fast: Annotated[bool, typer.Option("--fast", help="Do not decode the images.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
@@ -56,7 +50,9 @@ def check(
     from d2cp.data.open_table import load_table
     from d2cp.data.source import ColouredSource
 
-    table = load_table(data, format=format, columns=_roles(column), images=images, seed=seed)
+    table = load_table(
+        data, format=format, columns=options.columns(column), images=images, seed=seed
+    )
     quiet = as_json or len(table) < 2000 or isinstance(table.source, ColouredSource)
     with progress(len(table), "reading images", quiet=quiet) as bar:
         report = check_table(table, decode_images=not fast, step=bar.step)
@@ -71,24 +67,16 @@ def as_dict(report: CheckReport) -> dict[str, Any]:
     return {**asdict(report), "counts_match": report.counts_match, "clean": report.clean}
 
 
-def _roles(assignments: list[str] | None) -> dict[str, str]:
-    roles = {}
-    for assignment in assignments or []:
-        role, equals, name = assignment.partition("=")
-        if not equals or not name:
-            raise typer.BadParameter(f"{assignment!r} is not ROLE=NAME", param_hint="--column")
-        roles[role.strip()] = name
-    return roles
-
-
 def _print(report: CheckReport) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from d2cp.core.text import visible
+
     console = Console(highlight=False, soft_wrap=True)
 
     def line(text: str, style: str = "") -> None:
-        console.print(Text(_printable(text), style=style))
+        console.print(Text(visible(text), style=style))
 
     line(f"{report.name}: {report.rows} images, {len(report.class_names)} classes", "bold")
     line(f"recognised as {report.format}; images {report.images}")
@@ -131,11 +119,6 @@ def _size_line(sizes: Sizes) -> str:
     return "image sizes from {} to {}, median {}".format(*(f"{w}×{h}" for w, h in listed))
 
 
-def _printable(text: str) -> str:
-    """Class and file names are data: control characters are shown, not obeyed by the terminal."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def _count_tables(report: CheckReport) -> Iterator[RichTable]:
     """A row a group and a column a split; with many groups, class × attribute for each split."""
     groups = list(next(iter(report.counts.values())))
@@ -175,12 +158,14 @@ def _table(
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from d2cp.core.text import visible
+
     table = RichTable(box=None, padding=(0, 2, 0, 0), title=title, title_justify="left")
     for heading in headings:
-        table.add_column(Text(_printable(heading)))
+        table.add_column(Text(visible(heading)))
     for heading, _ in columns:
-        table.add_column(Text(_printable(heading)), justify="right")
+        table.add_column(Text(visible(heading)), justify="right")
     for row, label in enumerate(names):
         cells = [*label, *(column[row] for _, column in columns)]
-        table.add_row(*(Text(_printable(cell)) for cell in cells))
+        table.add_row(*(Text(visible(cell)) for cell in cells))
     return table

@@ -17,6 +17,8 @@ def evaluate(
         str | None, typer.Option(help="Another data set with the same classes.")
     ] = None,
     format_: options.Format = None,
+    column: options.Column = None,
+    images: options.Images = None,
     cache: options.Cache = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
@@ -39,7 +41,8 @@ def evaluate(
             from d2cp.data import load_table
             from d2cp.evaluate.elsewhere import evaluate_elsewhere
 
-            results += evaluate_elsewhere(run, load_table(data, format=format_), cache_dir=cache)
+            table = load_table(data, format=format_, columns=options.columns(column), images=images)
+            results += evaluate_elsewhere(run, table, cache_dir=cache)
     if as_json:
         typer.echo(json.dumps(results, indent=2))
         return

@@ -34,6 +34,21 @@ Backbone = Annotated[
 Format = Annotated[
     str | None, typer.Option("--format", help="Layout of DATA when it is not recognised by itself.")
 ]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="ROLE=NAME",
+        help="A column of DATA by its role: filename=…, y=…, split=… or a=…; may be repeated.",
+    ),
+]
+Images = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the images, if not beside the metadata; links and paths may lead anywhere "
+        "below it."
+    ),
+]
 Cache = Annotated[Path | None, typer.Option(help="Folder for decoded images.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Go on in a run started with other settings; redo stages.")
@@ -46,6 +61,17 @@ Corrections = Annotated[
     Path | None,
     typer.Option(help="A person's corrections, as saved by the report; used from mining on."),
 ]
+
+
+def columns(assignments: list[str] | None) -> dict[str, str]:
+    """Column names by their role, from `--column ROLE=NAME`."""
+    roles = {}
+    for assignment in assignments or []:
+        role, equals, name = assignment.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{assignment!r} is not ROLE=NAME", param_hint="--column")
+        roles[role.strip()] = name
+    return roles
 
 
 def close(out: Path, quiet: bool) -> None:

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from d2cp.core.text import visible
 from d2cp.evaluate.columns import COLUMNS, groupings
 from d2cp.evaluate.metrics import over_seeds
-from d2cp.report.words import visible
 
 Results = Sequence[dict[str, Any]]
 GROUPS = {"true": "true group", "pseudo": "suspected group", "class": "class"}

@@ -50,7 +50,7 @@ def _show_counts(console: Console, data: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from d2cp.report.words import visible
+    from d2cp.core.text import visible
 
     table = Table(title=Text(f"Data set {visible(data['name'])}: images"), box=None)
     cells = dict.fromkeys(cell for counts in data["counts"].values() for cell in counts)
@@ -61,11 +61,13 @@ def _show_counts(console: Console, data: dict[str, Any]) -> None:
         counts = (str(found.get(cell, 0)) for found in data["counts"].values())
         table.add_row(Text(_named(cell, data)), *counts)
     console.print(table)
+    for line in (*data.get("warnings", []), *data.get("notes", [])):
+        console.print(f"  data: {visible(line)}", markup=False, soft_wrap=True)
 
 
 def _named(cell: str, data: dict[str, Any]) -> str:
+    from d2cp.core.text import visible
     from d2cp.evaluate.result import group_name
-    from d2cp.report.words import visible
 
     return visible(group_name(cell, "true", data["class_names"], data.get("attribute_names")))
 

@@ -24,6 +24,7 @@ from d2cp.config import Config, config_from_dict
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.files import fingerprint, read_json, write_json
 from d2cp.core.rng import numpy_generator
+from d2cp.data.place import Place
 from d2cp.data.table import Table
 from d2cp.evaluate.columns import WORST, groupings
 from d2cp.evaluate.result import score
@@ -35,13 +36,12 @@ BALANCED = 2000  # images of `test_balanced` that are scored: within 2 points or
 class Grid:
     """What a comparison is; everything a worker process needs to run a part of it."""
 
-    data: str
+    place: Place
     out: Path
     config: dict[str, Any]
     names: tuple[str, ...]
     budget: int
     tier: Tier
-    format: str | None = None
     cache_dir: Path | None = None
     threads: int = 0
     force: bool = False
@@ -51,7 +51,8 @@ class Grid:
         return config_from_dict({**self.config, "seed": seed})
 
     def identity(self, method: str, seed: int, params: Params) -> str:
-        shared = [__version__, self.data, self.config, self.budget, self.tier]
+        shared = [__version__, self.place.data, self.config, self.budget, self.tier]
+        shared += self.place.options()
         return fingerprint([*shared, method, seed, dict(params)])
 
     def cell(self, method: str, seed: int) -> Path:

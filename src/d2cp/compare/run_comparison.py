@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from d2cp.config import Config
 from d2cp.core.files import read_json, write_csv, write_json
 from d2cp.core.machine import describe, machine_class
 from d2cp.core.run_directory import RunDirectory
+from d2cp.data.place import Place
 from d2cp.errors import ConfigError
 
 
@@ -30,6 +32,8 @@ def run_comparison(
     search: int = 0,
     jobs: int = 1,
     format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    images: Path | str | None = None,
     cache_dir: Path | None = None,
     force: bool = False,
     quiet: bool = False,
@@ -45,13 +49,12 @@ def run_comparison(
         spec.require_tier(cast(Tier, tier))
     cores = os.cpu_count() or 1
     grid = Grid(
-        data=str(data),
+        place=Place.of(data, format, columns, images),
         out=Path(out),
         config={k: v for k, v in config.to_dict().items() if k != "seed"},
         names=tuple(spec.name for spec in wanted),
         budget=budget,
         tier=cast(Tier, tier),
-        format=format,
         cache_dir=cache_dir,
         threads=max(1, cores // jobs),
         force=force,
@@ -62,7 +65,7 @@ def run_comparison(
         run.start(
             {
                 "version": __version__,
-                "data": {"name": grid.data},
+                "data": {"name": grid.place.data},
                 "config": grid.config,
                 "compare": {"budget": budget, "tier": tier, "search": search},
             },

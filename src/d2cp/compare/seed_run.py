@@ -18,7 +18,6 @@ from d2cp.compare.footing import Footing
 from d2cp.compare.registry import methods
 from d2cp.compare.task import Pseudo
 from d2cp.compare.tiers import FeatureSpace, PromptSpace, Space
-from d2cp.data import load_table
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import discover
 from d2cp.pipeline.environment_bits import environments
@@ -35,7 +34,7 @@ Say = Callable[[str], None]
 def open_seed(grid: Grid, seed: int, names: Sequence[str]) -> Iterator[tuple[Footing, Say]]:
     """The footing of the methods `names` for a seed, its run directory locked meanwhile."""
     config = grid.settings(seed)
-    table = load_table(grid.data, format=grid.format)
+    table = grid.place.table()
     out = grid.out / "seeds" / str(seed)
     with open_run(
         table, out, config, cache_dir=grid.cache_dir, force=grid.force, quiet=grid.quiet

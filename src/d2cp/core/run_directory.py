@@ -20,6 +20,7 @@ from d2cp.errors import RunError
 
 SCHEMA = 1
 SWEPT = ("checkpoints", "cells", "search")  # `seeds` are runs with locks of their own
+PLACE = ("path", "format", "columns", "images")  # keys that say where the data set was found
 
 
 class RunDirectory:
@@ -74,7 +75,7 @@ class RunDirectory:
     def start(self, description: dict[str, Any], *, force: bool = False) -> None:
         """Record what this run is; refuse to go on with a run that is something else.
 
-        Where the data set lies (`path`) may change; its fingerprint may not.
+        Where the data set lies and how it is read may change; its fingerprint may not.
         """
         path = self.path / "run.json"
         if path.exists() and not force:
@@ -165,7 +166,7 @@ class RunDirectory:
 
 
 def _placeless(value: Any) -> Any:
-    return {k: v for k, v in value.items() if k != "path"} if isinstance(value, dict) else value
+    return {k: v for k, v in value.items() if k not in PLACE} if isinstance(value, dict) else value
 
 
 def first_difference(before: Any, now: Any, where: str) -> str:

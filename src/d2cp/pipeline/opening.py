@@ -12,14 +12,19 @@ from rich.console import Console
 
 from d2cp import __version__
 from d2cp.config import Config
-from d2cp.core.files import fingerprint, write_csv, write_json
+from d2cp.core.files import fingerprint, read_json, write_csv, write_json
 from d2cp.core.processes import is_main, wait_for_all
 from d2cp.core.run_directory import RunDirectory
-from d2cp.data.coloured import EMBEDDED_SETS
+from d2cp.core.text import visible
+from d2cp.data.copies import across_splits, thumbnails
 from d2cp.data.image_access import load_images
+from d2cp.data.place import Place
+from d2cp.data.source import ColouredSource
 from d2cp.data.table import SPLIT_NAMES, Table
 from d2cp.errors import DataError
 from d2cp.pipeline.context import Context
+
+SUMMARY = "summary.json"
 
 
 @contextmanager
@@ -28,7 +33,7 @@ def open_run(
     out: Path | str,
     config: Config,
     *,
-    origin: Path | str | None = None,
+    place: Place | None = None,
     cache_dir: Path | None = None,
     console: Console | None = None,
     quiet: bool = False,
@@ -37,7 +42,7 @@ def open_run(
 ) -> Iterator[Context]:
     """Lock the run, refuse one that was started with other settings, write the data stage.
 
-    `origin` is where a person found the data set: commands that the run prints name it.
+    `place` is where a person found the data set: commands that the run prints name it.
     """
     from d2cp.core.machine import describe
 
@@ -60,9 +65,10 @@ def open_run(
         context._stores[store.size] = store
         identity = fingerprint([readable.fingerprint(), store.key])
         if is_main():
+            recorded = {} if place is None else place.record()
             description = {
                 "version": __version__,
-                "data": {"name": table.name, "fingerprint": identity, **_place(origin)},
+                "data": {"name": table.name, "fingerprint": identity, **recorded},
                 "config": config.to_dict(),
             }
             run.start(description, force=force)
@@ -73,13 +79,6 @@ def open_run(
             yield context
         finally:
             context.log.close()
-
-
-def _place(origin: Path | str | None) -> dict[str, str]:
-    """An absolute path, so that it holds from any folder; embedded sets have none."""
-    if origin is None or str(origin) in EMBEDDED_SETS:
-        return {}
-    return {"path": str(Path(origin).resolve())}
 
 
 def bound(table: Table, config: Config) -> Table:
@@ -119,15 +118,35 @@ def _write_data_stage(context: Context, before: Table, identity: str) -> None:
             "class_names": list(table.class_names),
             "counts": table.counts(),
             "quarantined": dict(lost),
-            "warnings": list(table.warnings),
+            "warnings": [*table.warnings, *_copies(context)],
+            "notes": list(table.notes),
         }
         if table.attribute_names is not None:
             summary["attribute_names"] = list(table.attribute_names)
-        write_json(folder / "summary.json", summary)
+        write_json(folder / SUMMARY, summary)
         header = ["row", "id", "split", "y", *(["a"] if table.a is not None else [])]
         columns = [table.ids, [SPLIT_NAMES[s] for s in table.split], table.y]
         if table.a is not None:
             columns.append(table.a)
         write_csv(folder / "table.csv", header, zip(range(len(table)), *columns, strict=True))
 
-    context.stage("data", context.inputs("data", identity), make)
+    kept = read_json(context.stage("data", context.inputs("data", identity), make) / SUMMARY)
+    for line in (*kept["warnings"], *kept["notes"]):
+        context.say(f"data: {visible(line)}")
+
+
+def _copies(context: Context) -> list[str]:
+    """Images that the model would be trained on and scored on, in one sentence."""
+    table = context.table
+    if isinstance(table.source, ColouredSource):
+        return []  # the embedded sets are known, and their digits look much alike
+    pictures = thumbnails(context.images(context.config.disentangle.size))
+    found = across_splits(pictures, np.arange(len(table), dtype=np.int64), table)
+    if not found:
+        return []
+    row, known = found[0]
+    which = "image copies" if len(found) == 1 else "images copy"
+    return [
+        f"{len(found)} {which} one of an earlier split, byte for byte or resized: "
+        f"{table.ids[row]} is {table.ids[known]}; `d2cp check` lists them"
+    ]

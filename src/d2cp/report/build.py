@@ -6,6 +6,7 @@ from pathlib import Path
 
 from d2cp.core.files import read_json, write_text
 from d2cp.core.run_directory import RunDirectory
+from d2cp.data.place import Place
 from d2cp.data.table import Table
 from d2cp.errors import D2CPError
 from d2cp.report.comparison_page import compare_page
@@ -14,7 +15,7 @@ from d2cp.report.page import load_pictures, run_page
 from d2cp.report.payload import IMAGE_LIMIT, ReportData, gather
 from d2cp.report.steps import commands
 from d2cp.report.summary import summarise
-from d2cp.report.thumbs import find_table, load_thumbnails
+from d2cp.report.thumbs import load_thumbnails
 
 TOTAL_BYTES = 3_300_000  # of all pictures; a third more as base64: under 5 MB with the text
 LEAST_BYTES = 500_000
@@ -49,8 +50,8 @@ def _thumbnails(data: ReportData, table: Table | None, budget: int) -> tuple[dic
     """The images, or a note that says why there are none: a run outlives its data."""
     try:
         if table is None:
-            described = {**data.description.get("data", {}), "format": data.format}
-            table = find_table(described, int(data.config.get("seed", 0)))
+            place = Place.from_record(data.description.get("data", {}))
+            table = place.table(int(data.config.get("seed", 0)))
         return load_thumbnails(table, data.rows.ids, data.sample.rows, budget), ""
     except (D2CPError, OSError) as error:
         reason = str(error).splitlines()[0]

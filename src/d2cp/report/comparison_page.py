@@ -8,11 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from d2cp.core.text import visible
 from d2cp.evaluate.columns import COLUMNS, COSTS, MEAN, WORST, groupings
 from d2cp.report import plots
 from d2cp.report.html import embedded_json
 from d2cp.report.outcomes import Figure, headline_rank
-from d2cp.report.words import count, flatten, phrase, visible
+from d2cp.report.words import count, flatten, phrase
 
 OURS = "d2cp"
 PUBLISHED = (WORST, MEAN)  # what the paper prints

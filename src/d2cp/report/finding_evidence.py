@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from d2cp.report.words import figure, percent, phrase, visible
+from d2cp.core.text import visible
+from d2cp.report.words import figure, percent, phrase
 
 
 @dataclass(frozen=True, kw_only=True)

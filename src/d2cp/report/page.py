@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from d2cp.core.arrays import UNKNOWN
+from d2cp.core.text import visible
 from d2cp.evaluate.result import group_name
 from d2cp.report import plots
 from d2cp.report.cells import MATRIX_CLASSES, commonest_mistakes
@@ -18,7 +19,7 @@ from d2cp.report.html import embedded_json
 from d2cp.report.image_choice import KINDS, threshold_distance
 from d2cp.report.payload import MinedPicture, ReportData
 from d2cp.report.steps import Step, collect_more, corrected_command
-from d2cp.report.words import flatten, percent, visible
+from d2cp.report.words import flatten, percent
 
 VERDICTS = {
     "found": "Shortcut found",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from d2cp.core.arrays import Ints
 from d2cp.core.files import read_json
 from d2cp.core.run_directory import RunDirectory
+from d2cp.core.text import visible
 from d2cp.evaluate.result import group_name
 from d2cp.pipeline.stages import STAGES
 from d2cp.report.cells import (
@@ -27,7 +28,6 @@ from d2cp.report.cells import (
 from d2cp.report.image_choice import Sample, choose, kinds
 from d2cp.report.outcomes import Outcome, outcomes
 from d2cp.report.rows import Rows, read_rows
-from d2cp.report.words import visible
 
 IMAGE_LIMIT = 400
 PICTURE_ORDER = ("extremes", "swap", "traversal", "attention", "reconstruction", "histogram")
@@ -233,9 +233,4 @@ def _optional(run: RunDirectory, stage: str, file: str) -> Mapping[str, Any]:
 
 
 def _data_notes(data: Mapping[str, Any]) -> tuple[str, ...]:
-    notes = [visible(w) for w in data.get("warnings", [])]
-    left_out = {k: n for k, n in data.get("quarantined", {}).items() if n}
-    if left_out:
-        listed = ", ".join(f"{visible(k)}: {n}" for k, n in left_out.items())
-        notes.append(f"Unreadable images that were left out, by class: {listed}")
-    return tuple(notes)
+    return tuple(visible(line) for line in (*data.get("warnings", []), *data.get("notes", [])))

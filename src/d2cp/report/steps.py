@@ -15,6 +15,7 @@ from d2cp.config import load_config, preset_names
 from d2cp.core.arrays import Ints
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.coloured import EMBEDDED_SETS
+from d2cp.data.place import Place
 from d2cp.report.payload import ReportData
 from d2cp.report.summary import summarise
 from d2cp.report.words import SPLIT_WORDS, percent
@@ -72,10 +73,10 @@ def commands(path: Path, description: Mapping[str, Any], whole: Mapping[str, Any
 def run_command(path: Path, description: Mapping[str, Any], extra: Sequence[str] = ()) -> str:
     """The command line that makes this run: preset, seed, backbone, and every other setting that
     differs from the preset's."""
-    data, config = description.get("data", {}), description.get("config", {})
-    name = str(data.get("name", ""))
+    data, config = {"name": "", **description.get("data", {})}, description.get("config", {})
+    name = str(data["name"])
     place = str(data.get("path") or (name if name in EMBEDDED_SETS else "DATA"))
-    words = ["d2cp", "run", place, "--out", str(path)]
+    words = ["d2cp", "run", place, *Place.from_record(data).options(), "--out", str(path)]
     for option in NAMED_OPTIONS:
         if option in config:
             words += [f"--{option}", str(config[option])]

@@ -1,7 +1,7 @@
 """What a run has to say, as one documented mapping (`d2cp show RUN --json`).
 
 Keys, stable under `schema` 1; what a run does not have is absent:
-    schema, data {name, class_names, attribute_names, counts {split: {"y,a": n}}},
+    schema, data {name, class_names, attribute_names, counts {split: {"y,a": n}}, warnings, notes},
     findings [{rank, name, lens, lenses, outcome, strength, p_value, agreement, value_names,
                threshold, stability, evidence, reasons}],
     discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
@@ -25,7 +25,7 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
     whole: dict[str, Any] = {"schema": SCHEMA}
     if run.has("data"):
         data = read_json(run.file("data", "summary.json"))
-        kept = ("name", "class_names", "attribute_names", "counts")
+        kept = ("name", "class_names", "attribute_names", "counts", "warnings", "notes")
         whole["data"] = {key: data[key] for key in kept if key in data}
     if run.has("scan"):
         whole["findings"] = read_json(run.path / "scan" / "findings.json")["findings"]

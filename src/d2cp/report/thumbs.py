@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from d2cp.core.arrays import Ints
-from d2cp.data.adapters import ADAPTERS
 from d2cp.data.image_access import open_images
-from d2cp.data.open_table import load_table
 from d2cp.data.source import ColouredSource
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
@@ -19,16 +15,6 @@ from d2cp.errors import DataError
 from d2cp.report.encode import thumbnail
 
 SIDE = 160
-
-
-def find_table(data: Mapping[str, Any], seed: int) -> Table:
-    """The run's data set, from where it was; `data` holds name, format and perhaps path."""
-    chosen = data.get("format")
-    return load_table(
-        data.get("path") or data["name"],
-        format=chosen if chosen in ADAPTERS else None,
-        seed=seed,
-    )
 
 
 def load_thumbnails(table: Table, ids: list[str], rows: Ints, budget: int) -> dict[int, bytes]:

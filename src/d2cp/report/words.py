@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from typing import Any
+
+from d2cp.core.text import visible
 
 SPLIT_WORDS = {
     "train": "training",
@@ -12,19 +13,6 @@ SPLIT_WORDS = {
     "test": "test",
     "test_balanced": "balanced test",
 }
-
-
-def visible(text: object) -> str:
-    """Text with control and direction marks spelled out, so that a name cannot disguise itself."""
-    return "".join(_visible(character) for character in str(text))
-
-
-def _visible(character: str) -> str:
-    # Cc control, Cf format (direction overrides, zero-width), Cs surrogates of undecodable names,
-    # Zl and Zp line separators.
-    if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:
-        return f"[U+{ord(character):04X}]"
-    return character
 
 
 def percent(value: float | None) -> str:
