@@ -75,11 +75,58 @@ def test_unsupported_family(tmp_path: Path) -> None:
         load_backbone(tmp_path)
 
 
-def test_hub_name_without_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-    with pytest.raises(BackboneError, match=r"no-such-owner/no-such-vit[\s\S]*pass that folder"):
+def test_hub_name_without_network_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Sockets are blocked by the suite; the hub's library would sleep between its retries."""
+
+    def sleep(seconds: float) -> None:
+        pytest.fail(f"waited {seconds} s for a network that is not there")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("time.sleep", sleep)
+    with pytest.raises(BackboneError, match=r"no-such-vit[\s\S]*no network[\s\S]*that folder"):
         load_backbone("no-such-owner/no-such-vit")
+
+
+class Canary:
+    """Unpickled, it leaves a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("shard", ["pytorch_model.bin", "../w.safetensors", "/w.safetensors", 7])
+def test_an_index_that_leads_to_a_pickle_is_refused(folder: Path, shard: object) -> None:
+    names = list(load_file(folder / "model.safetensors"))
+    (folder / "model.safetensors").unlink()
+    torch.save({name: Canary(folder / "ran") for name in names}, folder / "pytorch_model.bin")
+    index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(names, shard)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(BackboneError, match="index of weights"):
+        load_backbone(folder)
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+def test_attention_code_that_a_configuration_names_is_not_fetched(folder: Path, key: str) -> None:
+    expected = load_backbone(folder).patch.weight
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {key: "someone/kernel"}))
+    assert torch.equal(load_backbone(folder).patch.weight, expected)
+
+
+def test_a_missing_shard_is_told_as_a_folder_s_fault(folder: Path) -> None:
+    names = list(load_file(folder / "model.safetensors"))
+    (folder / "model.safetensors").unlink()
+    index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(names, "a.safetensors")}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(BackboneError, match="cannot be read"):
+        load_backbone(folder)
 
 
 def test_float16_checkpoint_is_float32_in_memory(folder: Path) -> None:

@@ -12,12 +12,16 @@ import torch
 
 from d2cp.backbone.adapter import Backbone
 from d2cp.backbone.families import Family, Triple, family_of
+from d2cp.core.network import hub_within_reach
 from d2cp.core.rng import derive
 from d2cp.errors import BackboneError
 
 EMBEDDED = "embedded"
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
-_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_INDEX = "model.safetensors.index.json"
+_WEIGHTS = ("model.safetensors", _INDEX)
+# Ours, never the configuration's: there it may name code to be fetched and run.
+ATTENTION = "eager"
 
 
 def load_backbone(name_or_folder: str | Path) -> Backbone:
@@ -41,6 +45,7 @@ def backbone_from_config(family_config: Any, seed: int = 0) -> Backbone:
     model_type = str(family_config.model_type)
     family = family_of(model_type, "this configuration")
     config = family_config.vision_config if model_type == "clip" else family_config
+    config._attn_implementation = ATTENTION
     # transformers initialises from the global generator: give it a fork that ends here.
     with torch.random.fork_rng(devices=[]), quiet():
         torch.manual_seed(derive(seed, "backbone/random"))
@@ -68,32 +73,67 @@ def _from_folder(folder: Path, name: str) -> Backbone:
             remedy="download the safetensors file too; pickled .bin weights are never read "
             "(save_pretrained(folder) of a loaded model writes safetensors)",
         )
+    require_safetensors(folder)
     normalisation = _normalisation(_read_json(folder / "preprocessor_config.json"), family)
     return _load(str(folder), name, family, normalisation, local_files_only=True)
+
+
+def require_safetensors(folder: Path) -> None:
+    """Refuse a folder whose index of shards leads to anything but safetensors files."""
+    _check_index(_read_json(folder / _INDEX), folder)
+
+
+def _check_index(index: dict[str, Any] | None, source: Path | str) -> None:
+    """The files that an index of shards names are opened by what they end in: a pickle too."""
+    shards = (index or {}).get("weight_map", {})
+    names = set(shards.values()) if isinstance(shards, dict) else {shards}
+    for file in sorted(names, key=str):
+        if (
+            not isinstance(file, str)
+            or not file.endswith(".safetensors")
+            or Path(file).name != file
+        ):
+            raise BackboneError(
+                f"the index of weights of {source} names {file!r}",
+                expected="safetensors files beside the index",
+                remedy="pickled weights are never read: take the safetensors version",
+            )
 
 
 def _from_hub(name: str) -> Backbone:
     from transformers import AutoConfig
     from transformers.utils import cached_file
 
+    # Without a network only what was fetched before is looked for: no retries, no waiting.
+    local = not hub_within_reach()
+
+    def fetched(file: str) -> dict[str, Any] | None:
+        path = cached_file(
+            name,
+            file,
+            local_files_only=local,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        return _read_json(Path(path)) if path else None
+
     try:
         with quiet():
-            config = AutoConfig.from_pretrained(name)
-            file = cached_file(
-                name,
-                "preprocessor_config.json",
-                _raise_exceptions_for_missing_entries=False,
-                _raise_exceptions_for_connection_errors=False,
+            config = AutoConfig.from_pretrained(
+                name, trust_remote_code=False, local_files_only=local
             )
+            preprocessor, index = fetched("preprocessor_config.json"), fetched(_INDEX)
     except (OSError, ValueError) as error:
-        raise _unreachable(name, error) from error
+        raise _unreachable(name, error, local) from error
+    _check_index(index, name)
     family = family_of(str(config.model_type), name)
-    normalisation = _normalisation(_read_json(Path(file)) if file else None, family)
-    return _load(name, name, family, normalisation, local_files_only=False)
+    return _load(name, name, family, _normalisation(preprocessor, family), local_files_only=local)
 
 
-def _unreachable(name: str, error: Exception) -> BackboneError:
+def _unreachable(name: str, error: Exception, local: bool) -> BackboneError:
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    if local:
+        reason = "there is no network, and it has not been downloaded before"
     return BackboneError(
         f"the backbone {name!r} could not be had from the Hugging Face hub: {reason}",
         expected="a name on the hub that this machine can reach, or a local folder",
@@ -121,17 +161,15 @@ def _load(
                 use_safetensors=True,
                 local_files_only=local_files_only,
                 output_loading_info=True,
+                attn_implementation=ATTENTION,
                 **family.options,
             )
     except (SafetensorError, RuntimeError, ValueError, KeyError, json.JSONDecodeError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise BackboneError(
-            f"the weights of {source} cannot be read: {reason}",
-            expected="whole safetensors files that fit config.json",
-            remedy="download or copy the folder again",
-        ) from error
+        raise _unreadable(source, error) from error
     except OSError as error:
-        raise _unreachable(name, error) from error
+        if not Path(source).is_dir():
+            raise _unreachable(name, error, local_files_only) from error
+        raise _unreadable(source, error) from error
     missing = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
     if missing:
         raise BackboneError(
@@ -148,6 +186,15 @@ def _load(
             remedy="choose a backbone trained on RGB images",
         )
     return Backbone(model, config, family, name, normalisation)
+
+
+def _unreadable(source: str, error: Exception) -> BackboneError:
+    reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return BackboneError(
+        f"the weights of {source} cannot be read: {reason}",
+        expected="whole safetensors files that fit config.json",
+        remedy="download or copy the folder again",
+    )
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:

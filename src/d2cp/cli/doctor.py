@@ -111,22 +111,16 @@ def _device() -> Finding:
 def _hub() -> Finding:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
         return Finding("hub", "note", "HF_HUB_OFFLINE is set: backbones come from local folders")
-    import socket
-    from urllib.parse import urlsplit
+    from d2cp.core.network import hub_within_reach
 
-    from huggingface_hub import constants
-
-    address = urlsplit(constants.ENDPOINT)
-    try:
-        with socket.create_connection((address.hostname or "", address.port or 443), timeout=3):
-            return Finding("hub", "ok", "the Hugging Face hub answers")
-    except OSError as error:
-        return Finding(
-            "hub",
-            "note",
-            f"the Hugging Face hub cannot be reached ({error})",
-            "pass backbones as local folders: --backbone FOLDER, or use the embedded one",
-        )
+    if hub_within_reach():
+        return Finding("hub", "ok", "the Hugging Face hub answers")
+    return Finding(
+        "hub",
+        "note",
+        "the Hugging Face hub cannot be reached",
+        "pass backbones as local folders: --backbone FOLDER, or use the embedded one",
+    )
 
 
 def _disk() -> Finding:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from d2cp.backbone.load import quiet
+from d2cp.backbone.load import ATTENTION, quiet, require_safetensors
 from d2cp.core.files import read_json
 from d2cp.data.images import EXTENSIONS, MAX_BYTES, UnreadableError, decode, to_square
 from d2cp.data.pixels import centre_view, standardised
@@ -39,11 +39,15 @@ class Deployed:
                 expected="a folder written by d2cp export",
                 remedy=f"d2cp export RUN --to {folder}",
             )
+        require_safetensors(folder)
         processor = read_json(folder / "preprocessor_config.json")
         try:
             with quiet():
                 model = D2CPForImageClassification.from_pretrained(
-                    str(folder), local_files_only=True, use_safetensors=True
+                    str(folder),
+                    local_files_only=True,
+                    use_safetensors=True,
+                    attn_implementation=ATTENTION,
                 )
         except (OSError, SafetensorError, RuntimeError, ValueError) as error:
             raise RunError(

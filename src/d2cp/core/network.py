@@ -1,0 +1,44 @@
+"""Is the Hugging Face hub within reach? Its own library finds out by half a minute of retries."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+SECONDS = 2.0
+
+
+def hub_within_reach(seconds: float = SECONDS) -> bool:
+    """Whether the hub, or the proxy that leads to it, answers; False when the hub is switched off
+    (HF_HUB_OFFLINE). A name server that does not answer is not waited for."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    host, port = address(constants.ENDPOINT)
+    found: list[bool] = []
+
+    def connect() -> None:
+        try:
+            socket.create_connection((host, port), timeout=seconds).close()
+            found.append(True)
+        except OSError:
+            found.append(False)
+
+    # A thread: `timeout` bounds the connection, not the look-up of the name before it.
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(seconds + 0.5)
+    return found == [True]
+
+
+def address(endpoint: str) -> tuple[str, int]:
+    """Host and port that a request to `endpoint` goes to first: a proxy where one is set."""
+    whole = urlsplit(endpoint)
+    proxy = getproxies().get(whole.scheme)
+    if proxy and not proxy_bypass(whole.hostname or ""):
+        whole = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    default = 80 if whole.scheme == "http" else 443
+    return whole.hostname or "", whole.port or default
