@@ -46,7 +46,17 @@ def test_fit_predict_evaluate_save(folder, tmp_path):
     again = model.evaluate(folder)
     assert again[0]["mean"] == pytest.approx(result["mean"])
     model.save_pretrained(tmp_path / "model")
-    assert (tmp_path / "model" / "model.safetensors").is_file()
+    loaded = D2CP.from_pretrained(tmp_path / "model")
+    assert list(loaded.classes_) == list(model.classes_)
+    assert np.allclose(loaded.predict_proba(files), shares, atol=1e-6)
+    assert np.array_equal(loaded.predict(str(files[0])), model.predict(files[:1]))
+    with pytest.raises(RunError, match="loaded from"):
+        loaded.evaluate()
+    with pytest.raises(RunError, match="is a run") as refused:
+        D2CP.from_pretrained(tmp_path / "run")
+    assert f"d2cp export {tmp_path / 'run'} --to" in refused.value.remedy
+    with pytest.raises(DataError, match="image 1"):
+        loaded.predict([files[0], tmp_path / "absent.png"])
 
 
 def test_not_fitted_says_so():

@@ -41,20 +41,19 @@ def decode(data: bytes) -> Image.Image:
         raise UnreadableError(f"larger than {MAX_BYTES} bytes")
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            _check_header(image)
-            image.load()  # verify() would pass a file that is cut in half
-            return _to_rgb(_upright(image))
-    except UnreadableError:
-        raise
-    except Image.DecompressionBombError:
-        raise UnreadableError(f"more than {MAX_PIXELS} pixels") from None
+            return _rgb(image)
     except UnidentifiedImageError:
         raise UnreadableError(_unidentified(data)) from None
-    except MemoryError:
-        raise UnreadableError("not enough memory to decode") from None
-    # Pillow's plugins meet hostile bytes with many exception types (struct, zlib, Key, Index…).
     except Exception as error:
-        raise UnreadableError(f"damaged: {str(error) or type(error).__name__}"[:200]) from None
+        raise _reason(error) from None
+
+
+def rgb(image: Image.Image) -> Image.Image:
+    """An open image as `decode` would have made it from its file: upright, RGB, nothing clipped."""
+    try:
+        return _rgb(image)
+    except Exception as error:
+        raise _reason(error) from None
 
 
 def to_square(
@@ -86,6 +85,23 @@ def _check_header(image: Image.Image) -> None:
         raise UnreadableError(f"more than {MAX_PIXELS} pixels ({width}×{height})")
     if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:
         raise UnreadableError("several frames or pages")
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    _check_header(image)
+    image.load()  # verify() would pass a file that is cut in half
+    return _to_rgb(_upright(image))
+
+
+def _reason(error: Exception) -> UnreadableError:
+    """Pillow's plugins meet hostile bytes with many exception types (struct, zlib, Key, Index…)."""
+    if isinstance(error, UnreadableError):
+        return error
+    if isinstance(error, Image.DecompressionBombError):
+        return UnreadableError(f"more than {MAX_PIXELS} pixels")
+    if isinstance(error, MemoryError):
+        return UnreadableError("not enough memory to decode")
+    return UnreadableError(f"damaged: {str(error) or type(error).__name__}"[:200])
 
 
 def _upright(image: Image.Image) -> Image.Image:

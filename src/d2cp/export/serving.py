@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
-from d2cp.backbone.load import ATTENTION, quiet, require_safetensors
+from d2cp.backbone.load import ATTENTION, quiet
 from d2cp.core.files import read_json
-from d2cp.data.images import EXTENSIONS, MAX_BYTES, UnreadableError, decode, to_square
+from d2cp.data.images import EXTENSIONS, UnreadableError, decode, to_square
 from d2cp.data.pixels import centre_view, standardised
 from d2cp.errors import DataError, RunError
 from d2cp.export.hugging_face import D2CPForImageClassification
+from d2cp.export.inputs import read_file
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,7 @@ class Deployed:
     def load(cls, folder: Path) -> Deployed:
         from safetensors import SafetensorError
 
-        kind = read_json(folder / "config.json").get("model_type")
-        if kind != D2CPForImageClassification.config_class.model_type:
-            raise RunError(
-                f"{folder} holds a model of type {kind!r}",
-                expected="a folder written by d2cp export",
-                remedy=f"d2cp export RUN --to {folder}",
-            )
-        require_safetensors(folder)
+        _require_export(folder)
         processor = read_json(folder / "preprocessor_config.json")
         try:
             with quiet():
@@ -65,13 +61,12 @@ class Deployed:
 
     def read(self, path: Path) -> NDArray[np.uint8]:
         """The image as training saw it before its crop; raises UnreadableError."""
-        try:
-            with path.open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise UnreadableError(error.strerror or str(error)) from None
+        return self.square(decode(read_file(path)))
+
+    def square(self, image: Image.Image) -> NDArray[np.uint8]:
+        """An upright RGB image as training saw it before its crop."""
         config = self.model.config
-        return to_square(decode(data), config.resize, centre_crop=config.centre_crop)
+        return to_square(image, config.resize, centre_crop=config.centre_crop)
 
     def predict(self, paths: Sequence[Path], batch_size: int = 32) -> Iterator[dict[str, Any]]:
         """One record a file, in order: label and probabilities, or the error."""
@@ -100,6 +95,33 @@ class Deployed:
             for record, row in zip(records, rows, strict=True):
                 value, shares = _named(config.shortcut_labels, row)
                 record["shortcut"], record["shortcut_probabilities"] = value, shares
+
+
+def _require_export(folder: Path) -> None:
+    """Folders that people take for an export: a run, a backbone, nothing at all."""
+    if (folder / "run.json").is_file():
+        model = shlex.quote(f"{folder}-classifier")
+        raise RunError(
+            f"{folder} is a run, not a classifier to serve",
+            expected="a folder written by d2cp export",
+            remedy=f"d2cp export {shlex.quote(str(folder))} --to {model}, then "
+            f"d2cp predict {model} IMAGES",
+        )
+    if not (folder / "config.json").is_file():
+        raise RunError(
+            f"{folder} holds no classifier (no config.json in it)",
+            expected="a folder written by d2cp export",
+            remedy="d2cp export RUN --to MODEL, then d2cp predict MODEL IMAGES",
+        )
+    config = read_json(folder / "config.json")
+    kind = config.get("model_type") if isinstance(config, dict) else None
+    if kind != D2CPForImageClassification.config_class.model_type:
+        raise RunError(
+            f"{folder} holds a model of type {kind!r}, which knows no classes of yours",
+            expected="a folder written by d2cp export",
+            remedy=f"train on it first: d2cp run DATA --backbone {shlex.quote(str(folder))} "
+            "--out RUN, then d2cp export RUN --to MODEL",
+        )
 
 
 def _named(names: list[str], shares: list[float]) -> tuple[str, dict[str, float]]:
