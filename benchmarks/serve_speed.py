@@ -22,8 +22,9 @@ from transformers import ViTConfig, ViTModel
 from d2cp.backbone import backbone_from_config, load_backbone
 from d2cp.backbone.load import EMBEDDED_FOLDER
 from d2cp.config.debias import DebiasConfig
-from d2cp.debias.dual_branch import DualBranch, ParameterCount
+from d2cp.debias.dual_branch import DualBranch
 from d2cp.debias.loop import Fitted
+from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.train import Trained
 from d2cp.debias.trained_files import Artifact
 from d2cp.export.folded import deployed_model
@@ -41,7 +42,8 @@ def models(name: str, length: int) -> tuple[nn.Module, Any]:
         config = bare.config
     settings = DebiasConfig(prompt_length=length)
     model = DualBranch.new(backbone, 2, 2, settings, seed=0)
-    trained = Trained(model, settings, 0, Fitted(0, 0, None), ParameterCount.of(model, backbone))
+    count = ParameterCount.of(model, backbone.parameter_count)
+    trained = Trained(model, settings, 0, Fitted(0, 0, None), count)
     artifact = Artifact(trained, name, ("0", "1"), ("0", "1"))
     return deployed_model(artifact, backbone, config.to_dict()), bare.eval()
 

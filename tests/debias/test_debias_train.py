@@ -15,7 +15,7 @@ from d2cp.debias.labels import evaluation_rows, pseudo_labels, selection_groups
 from d2cp.debias.logits import predict_logits
 from d2cp.debias.loop import Batch
 from d2cp.debias.objective import D2CPObjective
-from d2cp.debias.train import Trained, train_d2cp, train_erm
+from d2cp.debias.train import Trained, plain, train_d2cp
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
 from d2cp.errors import ConfigError, RunError, TrainingError
 from debias_tiny import CONFIG, backbone, cmnist, labels_of
@@ -100,9 +100,10 @@ def test_rows_of_the_ablation_table(switches: tuple[bool, bool, bool], terms: se
 
 
 def test_erm_is_the_row_without_groups() -> None:
-    config = replace(CONFIG, max_steps=3)
-    plain = replace(config, use_pseudo=False, dual_branch=False, use_xrm=False)
-    assert_equal(train_erm(backbone(), STORE, LABELS, config, seed=1, quiet=True), train(plain))
+    erm = plain(replace(CONFIG, max_steps=3, selection="val_worst_class"))
+    assert not any((erm.use_pseudo, erm.dual_branch, erm.use_xrm))
+    without_labels = train(erm, a=None, y_xrm=None, a_xrm=None)
+    assert_equal(without_labels, train(erm))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from transformers import ViTConfig
 
 from d2cp.backbone import backbone_from_config
 from d2cp.config.debias import DebiasConfig
-from d2cp.debias.dual_branch import DualBranch, ParameterCount, PromptClassifier
+from d2cp.debias.dual_branch import DualBranch, PromptClassifier
+from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.prompts import prompted_features
 from debias_tiny import CONFIG, backbone
 
@@ -89,12 +90,12 @@ def test_parameter_counts_at_vit_b16(length: int, branch: int, share: float) -> 
         vit = backbone_from_config(ViTConfig(image_size=224, patch_size=16))
     config = DebiasConfig(prompt_length=length)
     model = DualBranch.new(vit, 2, 2, config, seed=0)
-    count = ParameterCount.of(model, vit)
+    count = ParameterCount.of(model, vit.parameter_count)
     assert (count.branch, count.trained) == (branch, 2 * branch)
     assert round(100 * count.branch / count.backbone, 2) == share
     assert f"{branch:,} ({share:.2f}%)" in str(count) and f"{2 * branch:,}" in str(count)
     single = PromptClassifier.new(vit, 2, config, seed=0)
-    assert ParameterCount.of(single, vit).trained == branch
+    assert ParameterCount.of(single, vit.parameter_count).trained == branch
 
 
 def test_state_holds_what_was_trained_and_nothing_else() -> None:

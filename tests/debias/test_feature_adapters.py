@@ -8,12 +8,12 @@ from torch import nn
 from d2cp.config.debias import DebiasConfig
 from d2cp.debias.adapters import Adapter, DualAdapter
 
-CONFIG = DebiasConfig()
+CONFIG = DebiasConfig(adapter_hidden=5)
 
 
 def trained(width: int = 12) -> DualAdapter:
     """A model whose every parameter is somewhere."""
-    model = DualAdapter.new(width, 5, 3, 2, CONFIG, seed=0)
+    model = DualAdapter.new(width, 3, 2, CONFIG, seed=0)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -27,7 +27,7 @@ def test_an_adapter_starts_as_the_identity() -> None:
 
 
 def test_branches_are_drawn_apart_and_again_alike() -> None:
-    one, again = (DualAdapter.new(12, 5, 2, 2, CONFIG, seed=3) for _ in range(2))
+    one, again = (DualAdapter.new(12, 2, 2, CONFIG, seed=3) for _ in range(2))
     assert not torch.equal(one.adapter_y.down.weight, one.adapter_a.down.weight)
     for name, value in one.state_dict().items():
         assert torch.equal(value, again.state_dict()[name])
@@ -67,5 +67,5 @@ def test_folded_branches_give_the_same_logits_and_stay_when_training_goes_on() -
 
 
 def test_heads_have_a_bias_only_where_the_configuration_says_so() -> None:
-    model = DualAdapter.new(12, 5, 2, 2, replace(CONFIG, head_bias=False), seed=0)
+    model = DualAdapter.new(12, 2, 2, replace(CONFIG, head_bias=False), seed=0)
     assert model.head_y.bias is None and model.classifier().head.bias is None

@@ -7,6 +7,7 @@ from PIL import Image
 from transformers import ViTConfig
 
 from d2cp.backbone import Backbone, backbone_from_config
+from d2cp.debias.adapters import Adapter, AdapterClassifier
 from d2cp.debias.dual_branch import PromptClassifier
 from d2cp.evaluate.gradcam import (
     changed_rows,
@@ -102,6 +103,22 @@ def test_each_class_points_at_its_own_patch() -> None:
     assert maps[0].argmax() == 0 and maps[1].argmax() == 8
     assert maps[0, 2, 2] == 0 and maps[1, 0, 0] == 0
     assert all(p.grad is None for p in model.parameters())
+
+
+def test_an_adapter_after_the_backbone_is_part_of_what_is_explained() -> None:
+    """One that exchanges the channels of red and blue exchanges the maps."""
+    backbone, prompted = _reader_of_red_and_blue()
+    adapter = Adapter(8, 16, seed=0)
+    exchange = torch.zeros(8, 8)
+    exchange[0, 0] = exchange[1, 1] = -1
+    exchange[0, 1] = exchange[1, 0] = 1
+    with torch.no_grad():  # relu(x) - relu(-x) = x, so that the adapter adds `exchange` x
+        adapter.down.weight.copy_(torch.cat([torch.eye(8), -torch.eye(8)]))
+        adapter.up.weight.copy_(torch.cat([exchange, -exchange], dim=1))
+    images = _as_input(_red_and_blue().repeat(2, axis=0))
+    model = AdapterClassifier(adapter, prompted.head)
+    maps = class_maps(backbone, model, images, torch.tensor([0, 1]))
+    assert maps[0].argmax() == 8 and maps[1].argmax() == 0
 
 
 def test_overlay_is_brighter_where_the_map_is() -> None:

@@ -17,21 +17,23 @@ from d2cp.cli.export import export
 from d2cp.cli.predict import predict
 from d2cp.core.run_directory import RunDirectory
 from d2cp.debias.logits import predict_logits
-from d2cp.debias.train import Trained, train_d2cp
+from d2cp.debias.train import Trained, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, save_artifact
 from d2cp.errors import ConfigError, D2CPError, RunError
 from d2cp.export.onnx_file import export_onnx, require_onnx
 from d2cp.export.serving import Deployed
 from d2cp.export.ship import ship
+from d2cp.pipeline.frozen_features import frozen_features
 from debias_tiny import CONFIG, cmnist, labels_of, library_model
 
 TABLE, STORE = cmnist()
 NAMES = ("0-4", '"5-9" <b>')
 
 
-@pytest.fixture(scope="module", params=["vit", "dinov2", "clip"])
+@pytest.fixture(scope="module", params=["vit", "dinov2", "clip", "vit features"])
 def artifact(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_artifact(request.param, tmp_path_factory.mktemp(request.param))
+    family, _, tier = request.param.partition(" ")
+    return make_artifact(family, tmp_path_factory.mktemp(family), tier or "prompts")
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +41,21 @@ def vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_artifact("vit", tmp_path_factory.mktemp("one"))
 
 
-def make_artifact(family: str, folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_artifact("dinov2", tmp_path_factory.mktemp("adapted"), "features")
+
+
+def make_artifact(family: str, folder: Path, tier: str = "prompts") -> Path:
     """A run directory with a trained debias stage, on a backbone in its own folder."""
     library_model(family).save_pretrained(folder / "backbone")
     config = replace(CONFIG, head_init=0.5, max_steps=3)
-    trained = train_d2cp(
-        load_backbone(folder / "backbone"), STORE, labels_of(TABLE), config, seed=0, quiet=True
-    )
+    backbone, labels = load_backbone(folder / "backbone"), labels_of(TABLE)
+    if tier == "features":
+        features = frozen_features(backbone, STORE, np.arange(len(TABLE)), 28, quiet=True)
+        trained = train_on_features(features, labels, config, seed=0, backbone_parameters=1)
+    else:
+        trained = train_d2cp(backbone, STORE, labels, config, seed=0, quiet=True)
     run = RunDirectory(folder / "run")
     run.path.mkdir()
     run.start({"note": "test"})
@@ -102,16 +112,20 @@ def test_hugging_face_can_load_the_folder(vit: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_onnx_equals_torch_at_any_batch_size(vit: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", ["vit", "adapted"])
+def test_onnx_equals_torch_at_any_batch_size(
+    tier: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     import onnxruntime
 
-    ship(vit / "run" / "debias", tmp_path / "model", with_shortcut=True)
+    folder: Path = request.getfixturevalue(tier)
+    ship(folder / "run" / "debias", tmp_path / "model", with_shortcut=True)
     deployed = Deployed.load(tmp_path / "model")
     path = tmp_path / "model.onnx"
     assert export_onnx(deployed.model, path) <= 1e-4
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     rows = TABLE.rows("test")[:7]
-    logits, shortcut = trained_logits(vit, rows)
+    logits, shortcut = trained_logits(folder, rows)
     pixels = deployed.pixels(list(STORE[rows])).numpy()
     found = session.run(["logits", "shortcut_logits"], {"pixel_values": pixels})
     assert np.allclose(found[0], logits, atol=1e-4)

@@ -14,6 +14,10 @@ def export(
     onnx: Annotated[
         bool, typer.Option("--onnx", help="Also model.onnx, checked in onnxruntime.")
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(help="`d2cp` or `erm`, instead of the one that the run recommends."),
+    ] = None,
     with_shortcut: Annotated[
         bool,
         typer.Option(
@@ -26,16 +30,19 @@ def export(
     """Write a Hugging Face-style model folder that needs nothing of the run or its backbone."""
     from d2cp.core.run_directory import RunDirectory
     from d2cp.export.ship import ship
+    from d2cp.export.which import which_model
 
     if onnx:
         from d2cp.export.onnx_file import require_onnx
 
         require_onnx()
-    shipped = ship(
-        RunDirectory.open(run).artifact("debias"), to, onnx=onnx, with_shortcut=with_shortcut
-    )
+    directory = RunDirectory.open(run)
+    which = which_model(directory, model)
+    shipped = ship(directory.artifact(which.stage), to, onnx=onnx, with_shortcut=with_shortcut)
+    for sentence in which.sentences:
+        typer.echo(sentence)
     passes = "two branches" if with_shortcut else "one branch"
-    typer.echo(f"{to}: {shipped.parameters:,} parameters, {passes}")
+    typer.echo(f"{to}: {which.name}, {shipped.parameters:,} parameters, {passes}")
     if shipped.onnx_difference is not None:
         typer.echo(f"model.onnx agrees with torch to {shipped.onnx_difference:.1e}")
     typer.echo(f"next: d2cp predict {to} IMAGES…")

@@ -41,6 +41,8 @@ def show(
         from d2cp.cli.result_tables import show_results
 
         show_results(console, whole["results"])
+    for sentence in whole.get("choice", {}).get("sentences", []):
+        console.print(sentence, markup=False)
     times = ", ".join(f"{stage} {s:.0f} s" for stage, s in whole["seconds"].items())
     console.print(f"Times: {times or 'no stage has finished yet'}", markup=False)
 

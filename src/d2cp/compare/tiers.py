@@ -76,11 +76,9 @@ class Space(ABC):
 class AdaptedFeatures(Classifier):
     """An adapter and a head: the trainable part over given features."""
 
-    def __init__(
-        self, width: int, outputs: int, hidden: int, config: DebiasConfig, seed: int
-    ) -> None:
+    def __init__(self, width: int, outputs: int, config: DebiasConfig, seed: int) -> None:
         super().__init__()
-        self.adapter = Adapter(width, hidden, seed=seed)
+        self.adapter = Adapter(width, config.adapter_hidden, seed=seed)
         self.head = init_head(outputs, width, config, seed=seed, name="y")
 
     def features(self, inputs: Tensor, step: int | None = None) -> Tensor:
@@ -98,10 +96,9 @@ class FeatureSpace(Space):
         features: Tensor,
         config: DebiasConfig,
         *,
-        hidden: int = 64,
         device: torch.device | None = None,
     ) -> None:
-        self._features, self._config, self.hidden = features.float(), config, hidden
+        self._features, self._config = features.float(), config
         self.width, self.device = features.shape[1], device or torch.device("cpu")
 
     def read(self, rows: Rows, draws: Rows, epoch: int) -> Tensor:
@@ -113,7 +110,7 @@ class FeatureSpace(Space):
     frozen = read_plain
 
     def classifier(self, outputs: int, *, seed: int) -> Classifier:
-        made = AdaptedFeatures(self.width, outputs, self.hidden, self._config, seed)
+        made = AdaptedFeatures(self.width, outputs, self._config, seed)
         return made.to(self.device)
 
 

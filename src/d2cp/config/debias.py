@@ -8,12 +8,19 @@ from typing import Literal
 from d2cp.errors import ConfigError
 
 SelectionRule = Literal["val_true_groups", "val_pseudo_groups", "val_worst_class"]
+Tier = Literal["prompts", "features"]
 PseudoSource = Literal["cbcm", "random", "true"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DebiasConfig:
     """Defaults: the paper's Waterbirds row where it has a value, else the decision named beside."""
+
+    # what is trained: prompts inside the backbone (the paper's form), or adapters
+    # h = x + U relu(V x) on features of the backbone that are computed once
+    tier: Tier = "prompts"
+    adapter_hidden: int = 64  # features: rows of V
+    feature_draws: int = 11  # features: tries of lr, weight_decay, alpha, eta beside those given
 
     # images
     image_size: int = 224
@@ -66,10 +73,11 @@ class DebiasConfig:
 
     def __post_init__(self) -> None:
         positive = ("image_size", "epochs", "batch_size", "lr", "prompt_length", "scheduler_step")
-        for name in positive:
+        for name in (*positive, "adapter_hidden"):
             _require(getattr(self, name) > 0, self, name, "a number above 0")
         not_negative = (
             *("epoch_size", "max_steps", "momentum", "weight_decay", "clip", "alpha", "eta"),
+            "feature_draws",
             *("evaluate_every", "evaluate_per_group", "head_init", "scheduler_gamma"),
             *("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a"),
         )

@@ -37,6 +37,11 @@ class AdapterClassifier(nn.Module):
         self.adapter = adapter
         self.head = head
 
+    @classmethod
+    def new(cls, width: int, classes: int, config: DebiasConfig, *, seed: int) -> AdapterClassifier:
+        adapter = Adapter(width, config.adapter_hidden, seed=seed)
+        return cls(adapter, init_head(classes, width, config, seed=seed, name="y"))
+
     def forward(self, features: Tensor) -> Tensor:
         logits: Tensor = self.head(self.adapter(features))
         return logits
@@ -59,18 +64,11 @@ class DualAdapter(CrossHeads):
 
     @classmethod
     def new(
-        cls,
-        width: int,
-        hidden: int,
-        classes: int,
-        attributes: int,
-        config: DebiasConfig,
-        *,
-        seed: int,
+        cls, width: int, classes: int, attributes: int, config: DebiasConfig, *, seed: int
     ) -> DualAdapter:
         return cls(
-            Adapter(width, hidden, seed=seed, name="y"),
-            Adapter(width, hidden, seed=seed, name="a"),
+            Adapter(width, config.adapter_hidden, seed=seed, name="y"),
+            Adapter(width, config.adapter_hidden, seed=seed, name="a"),
             init_head(classes, width, config, seed=seed, name="y"),
             init_head(attributes, width, config, seed=seed, name="a"),
             config,

@@ -3,8 +3,6 @@ state holds what was trained and nothing else."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torch import Tensor, nn
 
 from d2cp.backbone import Backbone
@@ -84,34 +82,3 @@ class DualBranch(CrossHeads):
         return PromptClassifier(
             self.prompts[branch : branch + 1].detach().clone(), self.folded_head(head, other)
         )
-
-
-@dataclass(frozen=True)
-class ParameterCount:
-    """Trainable parameters beside the frozen backbone's."""
-
-    branch: int  # prompts and head of the target branch: what is deployed
-    trained: int  # all branches
-    backbone: int
-
-    @classmethod
-    def of(cls, model: DualBranch | PromptClassifier, backbone: nn.Module) -> ParameterCount:
-        head = model.head_y if isinstance(model, DualBranch) else model.head
-        return cls(
-            branch=model.prompts[0].numel() + _count(head),
-            trained=_count(model),
-            backbone=_count(backbone),
-        )
-
-    def __str__(self) -> str:
-        def share(count: int) -> str:
-            return f"{count:,} ({100 * count / self.backbone:.2f}%)"
-
-        return (
-            f"one branch (deployed) {share(self.branch)}, trained {share(self.trained)} "
-            f"of a backbone of {self.backbone:,} parameters"
-        )
-
-
-def _count(module: nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())

@@ -15,8 +15,12 @@ from torch import Tensor, nn
 from d2cp.config.debias import DebiasConfig
 from d2cp.config.strict import build
 from d2cp.core.files import read_json, write_bytes, write_json
-from d2cp.debias.dual_branch import DualBranch, ParameterCount, PromptClassifier
-from d2cp.debias.loop import Fitted
+from d2cp.debias.adapters import Adapter, AdapterClassifier, DualAdapter
+from d2cp.debias.dual_branch import DualBranch, PromptClassifier
+from d2cp.debias.loop import Fitted, Score
+from d2cp.debias.parameter_count import ParameterCount
+from d2cp.debias.search import Draw
+from d2cp.debias.tiers import Model
 from d2cp.debias.train import Trained
 from d2cp.errors import RunError
 
@@ -32,6 +36,7 @@ class Artifact:
     class_names: tuple[str, ...]
     attribute_names: tuple[str, ...]
     centre_crop: int | None = None  # of the data set: cut out before the resize
+    draws: tuple[Draw, ...] = ()  # what the search tried, on frozen features
 
 
 def save_artifact(directory: Path, artifact: Artifact) -> None:
@@ -50,6 +55,7 @@ def save_artifact(directory: Path, artifact: Artifact) -> None:
             "parameters": asdict(trained.parameters),
             "fitted": fitted,
             "config": asdict(trained.config),
+            "draws": [draw.to_dict() for draw in artifact.draws],
         },
     )
 
@@ -79,21 +85,36 @@ def load_artifact(directory: Path) -> Artifact:
         tuple(found["class_names"]),
         tuple(found["attribute_names"]),
         found["centre_crop"],
+        tuple(Draw(**{**draw, "score": _score(draw["score"])}) for draw in found["draws"]),
     )
 
 
 def _fitted(values: dict[str, Any]) -> Fitted:
-    score = values["best_score"]
-    return Fitted(**{**values, "best_score": None if score is None else tuple(score)})
+    return Fitted(**{**values, "best_score": _score(values["best_score"])})
 
 
-def _model(state: dict[str, Tensor], config: DebiasConfig) -> DualBranch | PromptClassifier:
+def _score(found: list[float] | None) -> Score | None:
+    return None if found is None else tuple(found)
+
+
+def _model(state: dict[str, Tensor], config: DebiasConfig) -> Model:
     def head(name: str) -> nn.Linear:
         classes, width = state[f"{name}.weight"].shape
         return nn.Linear(width, classes, bias=f"{name}.bias" in state)
 
-    model: DualBranch | PromptClassifier
-    if "head_y.weight" in state:
+    def adapter(name: str) -> Adapter:
+        hidden, width = state[f"{name}.down.weight"].shape
+        return Adapter(width, hidden, seed=0)  # its values are loaded below
+
+    model: Model
+    dual = "head_y.weight" in state
+    if "prompts" not in state:
+        if dual:
+            adapters = adapter("adapter_y"), adapter("adapter_a")
+            model = DualAdapter(*adapters, head("head_y"), head("head_a"), config)
+        else:
+            model = AdapterClassifier(adapter("adapter"), head("head"))
+    elif dual:
         model = DualBranch(state["prompts"], head("head_y"), head("head_a"), config)
     else:
         model = PromptClassifier(state["prompts"], head("head"))

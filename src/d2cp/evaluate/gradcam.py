@@ -1,4 +1,4 @@
-"""Grad-CAM of a prompted ViT: which patches spoke for an answer.
+"""Grad-CAM of a prompted or adapted ViT: which patches spoke for an answer.
 
 The last block is computed for CLS alone, so patch tokens matter for the last time as its input:
 the gradient of the answer reaches them through that block's keys and values.
@@ -6,7 +6,7 @@ the gradient of the answer reaches them through that block's keys and values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from d2cp.backbone import Backbone, Block
+from d2cp.backbone import Backbone, Block, Prefix
 from d2cp.core.files import write_json
 from d2cp.debias.dual_branch import PromptClassifier
+from d2cp.debias.logits import Classifier
 from d2cp.debias.prompts import prefixes
 
 _RAMP = ((16, 18, 66), (43, 84, 153), (45, 160, 160), (170, 210, 90), (255, 240, 90))
@@ -43,23 +44,24 @@ def contrast(logits: Tensor, answers: Tensor) -> Tensor:
     return chosen - (logits.sum(dim=1) - chosen) / max(1, logits.shape[1] - 1)
 
 
-def class_maps(
-    backbone: Backbone, model: PromptClassifier, images: Tensor, answers: Tensor
-) -> Tensor:
+def class_maps(backbone: Backbone, model: Classifier, images: Tensor, answers: Tensor) -> Tensor:
     """Maps [B, h, w] of one branch for the classes `answers` [B]; images [B, 3, H, W] in [0, 1]."""
     blocks = cast(Sequence[Block], backbone.blocks)
     last = len(blocks) - 1
     pixels = backbone.normalise(images)
     height, width = (side // backbone.patch_size for side in pixels.shape[-2:])
     with torch.no_grad():
-        layers = prefixes(backbone, model.prompts)
+        layers: Sequence[Prefix | None] = [None] * len(blocks)
+        read: Callable[[Tensor], Tensor] = model
+        if isinstance(model, PromptClassifier):
+            layers, read = prefixes(backbone, model.prompts), model.head
         x = backbone.embed(pixels)
         for index in range(last):
             x = blocks[index](x, layers[index])
     x.requires_grad_()
     with torch.enable_grad():
         feature = backbone.final_norm(blocks[last](x, layers[last], cls_only=True))[:, 0]
-        (gradient,) = torch.autograd.grad(contrast(model.head(feature), answers).sum(), x)
+        (gradient,) = torch.autograd.grad(contrast(read(feature), answers).sum(), x)
     patches = height * width  # the tokens before them are CLS and, in some families, registers
     return grad_cam(x.detach()[:, -patches:], gradient[:, -patches:], (height, width))
 
@@ -100,8 +102,8 @@ def changed_rows(
 def write_gradcam(
     folder: Path,
     backbone: Backbone,
-    before: PromptClassifier,
-    after: PromptClassifier,
+    before: Classifier,
+    after: Classifier,
     images: Tensor,
     pixels: NDArray[np.uint8],
     records: Sequence[Mapping[str, Any]],

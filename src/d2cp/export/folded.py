@@ -11,6 +11,7 @@ from torch import Tensor
 from d2cp.backbone import Backbone
 from d2cp.core.files import write_json
 from d2cp.debias.dual_branch import PromptClassifier
+from d2cp.debias.logits import Classifier
 from d2cp.debias.prompts import prefixes
 from d2cp.debias.trained_files import Artifact
 from d2cp.errors import ConfigError
@@ -37,11 +38,12 @@ def deployed_model(
             expected="a run with debias.dual_branch = true",
             remedy="export without --with-shortcut",
         )
-    config = artifact.trained.config
+    config, prompted = artifact.trained.config, isinstance(classifier, PromptClassifier)
     model = D2CPForImageClassification(
         D2CPClassifierConfig(
             backbone=backbone_config,
-            prompt_length=config.prompt_length,
+            prompt_length=config.prompt_length if prompted else 0,
+            adapter_hidden=0 if prompted else config.adapter_hidden,
             head_bias=config.head_bias,
             shortcut_labels=None if shortcut is None else list(artifact.attribute_names),
             image_size=config.image_size,
@@ -52,15 +54,24 @@ def deployed_model(
         )
     )
     model.backbone.load_state_dict(backbone.state_dict())
-    branches = [classifier] if shortcut is None else [classifier, shortcut]
-    keys, values = zip(*(_prefix_stack(backbone, branch) for branch in branches), strict=True)
-    model.prefix_keys.copy_(torch.cat(keys))
-    model.prefix_values.copy_(torch.cat(values))
+    _load_branches(model, backbone, [classifier] if shortcut is None else [classifier, shortcut])
     model.head.load_state_dict(classifier.head.state_dict())
     if shortcut is not None:
         model.shortcut_head.load_state_dict(shortcut.head.state_dict())
     model.requires_grad_(False).eval()
     return model
+
+
+def _load_branches(
+    model: D2CPForImageClassification, backbone: Backbone, branches: list[Classifier]
+) -> None:
+    for index, branch in enumerate(branches):
+        if isinstance(branch, PromptClassifier):
+            keys, values = _prefix_stack(backbone, branch)
+            model.prefix_keys[index].copy_(keys[0])
+            model.prefix_values[index].copy_(values[0])
+        else:
+            model.adapters[index].load_state_dict(branch.adapter.state_dict())
 
 
 def _prefix_stack(backbone: Backbone, branch: PromptClassifier) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,8 @@
 """The deployed model in Hugging Face's form: one folder, loaded without the original backbone.
 
-Prompts are stored as what they are when serving: keys and values, computed once for ever. The
-projection is folded into the head. `pixel_values` are normalised pixels, as the folder's image
-processor makes them.
+Prompts are stored as what they are when serving: keys and values, computed once for ever; adapters
+as they are. The projection is folded into the head. `pixel_values` are normalised pixels, as the
+folder's image processor makes them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from transformers import (
 from transformers.utils import ModelOutput
 
 from d2cp.backbone import Backbone, backbone_from_config
+from d2cp.debias.adapters import Adapter
 from d2cp.debias.prompts import features_with_prefixes
 
 
@@ -34,6 +35,7 @@ class D2CPClassifierConfig(PretrainedConfig):  # type: ignore[misc]
         self,
         backbone: dict[str, Any] | None = None,
         prompt_length: int = 10,
+        adapter_hidden: int = 0,
         head_bias: bool = True,
         shortcut_labels: list[str] | None = None,
         image_size: int = 224,
@@ -43,6 +45,7 @@ class D2CPClassifierConfig(PretrainedConfig):  # type: ignore[misc]
     ) -> None:
         self.backbone = backbone
         self.prompt_length = prompt_length
+        self.adapter_hidden = adapter_hidden  # above 0: adapters after the backbone, no prompts
         self.head_bias = head_bias
         self.shortcut_labels = shortcut_labels  # None: exported without the spurious branch
         self.image_size = image_size
@@ -59,7 +62,8 @@ class D2CPOutput(ModelOutput):  # type: ignore[misc]
 
 
 class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
-    """One ViT pass with L extra keys and values a layer; two when the shortcut is kept too."""
+    """One ViT pass, with L extra keys and values a layer or an adapter behind it. The shortcut
+    costs a second pass with prompts, and a second adapter with adapters."""
 
     config_class = D2CPClassifierConfig
     main_input_name = "pixel_values"
@@ -70,9 +74,13 @@ class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
         self.backbone: Backbone = backbone_from_config(_library_config(config.backbone))
         width, heads = self.backbone.width, self.backbone.heads
         branches = 1 if config.shortcut_labels is None else 2
-        shape = (branches, self.backbone.depth, heads, config.prompt_length, width // heads)
-        self.prefix_keys = nn.Parameter(torch.zeros(shape))
-        self.prefix_values = nn.Parameter(torch.zeros(shape))
+        if config.adapter_hidden:
+            made = (Adapter(width, config.adapter_hidden, seed=0) for _ in range(branches))
+            self.adapters = nn.ModuleList(made)
+        else:
+            shape = (branches, self.backbone.depth, heads, config.prompt_length, width // heads)
+            self.prefix_keys = nn.Parameter(torch.zeros(shape))
+            self.prefix_values = nn.Parameter(torch.zeros(shape))
         self.head = nn.Linear(width, config.num_labels, bias=config.head_bias)
         if config.shortcut_labels is not None:
             count = len(config.shortcut_labels)
@@ -83,17 +91,24 @@ class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
         """Weights come from a run or a folder; there is nothing to draw."""
 
     def forward(self, pixel_values: Tensor, labels: Tensor | None = None, **_: Any) -> D2CPOutput:
-        layers = [
-            (self.prefix_keys[:, layer], self.prefix_values[:, layer])
-            for layer in range(self.backbone.depth)
-        ]
-        features = features_with_prefixes(self.backbone, layers, pixel_values)
+        features = self._branches(pixel_values)
         logits = self.head(features[0])
         shortcut = None
         if self.config.shortcut_labels is not None:
             shortcut = self.shortcut_head(features[1])
         loss = None if labels is None else cross_entropy(logits, labels)
         return D2CPOutput(loss=loss, logits=logits, shortcut_logits=shortcut)
+
+    def _branches(self, pixels: Tensor) -> Tensor | list[Tensor]:
+        """h [branches, B, D]."""
+        if self.config.adapter_hidden:
+            frozen = self.backbone.features(pixels)
+            return [adapter(frozen) for adapter in self.adapters]
+        layers = [
+            (self.prefix_keys[:, layer], self.prefix_values[:, layer])
+            for layer in range(self.backbone.depth)
+        ]
+        return features_with_prefixes(self.backbone, layers, pixels)
 
 
 def _library_config(values: dict[str, Any] | None) -> PretrainedConfig:

@@ -87,12 +87,7 @@ class D2cp:
     def _features(self, task: Task, space: FeatureSpace) -> Predictor:
         labels = task_labels(task)
         model = DualAdapter.new(
-            space.width,
-            space.hidden,
-            labels.classes,
-            labels.attributes,
-            task.config,
-            seed=task.seed,
+            space.width, labels.classes, labels.attributes, task.config, seed=task.seed
         )
         model.to(space.device)
         objective = D2CPObjective(model, adapter_logits(model), labels, task.config)

@@ -55,5 +55,9 @@ def features(context: Context) -> torch.Tensor:
         )
         save_file({"features": values}, folder / FILE)
 
-    values: torch.Tensor = load_file(context.stage("features", inputs, make) / FILE)["features"]
+    return load_features(context.stage("features", inputs, make))
+
+
+def load_features(folder: Path) -> torch.Tensor:
+    values: torch.Tensor = load_file(folder / FILE)["features"]
     return values

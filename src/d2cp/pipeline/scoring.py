@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from d2cp.backbone import Backbone, load_backbone
@@ -14,18 +15,23 @@ from d2cp.core.arrays import Ints
 from d2cp.core.files import write_csv, write_json
 from d2cp.data.pixels import centre_view
 from d2cp.data.table import SPLIT_NAMES
+from d2cp.debias.adapters import AdapterClassifier
 from d2cp.debias.logits import predict_logits
 from d2cp.debias.trained_files import Artifact
+from d2cp.evaluate.choice import Choice, choose
 from d2cp.evaluate.gradcam import changed_rows, write_gradcam
 from d2cp.evaluate.result import Grouping, score
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import Discovery
+from d2cp.pipeline.frozen_features import load_features
 
 METHOD = {"erm": "erm", "debias": "d2cp"}
+CHOICE = "choice.json"
 
 
 def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) -> Path:
-    """`results.json`, `predictions.csv` and, where there is a control, Grad-CAM pairs."""
+    """`results.json`, `predictions.csv` and, where there is a control, which of the two is
+    recommended (`choice.json`) and Grad-CAM pairs."""
     config = context.config
     inputs = context.inputs("evaluate", without={"erm", "debias"} - models.keys())
 
@@ -42,6 +48,9 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
         write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
         if len(models) == 2:
+            choice = _choice(context, found, rows, answers)
+            write_json(folder / CHOICE, choice.to_dict())
+            context.say("\n".join(choice.sentences))
             _draw_changes(context, backbone, found, models, rows, answers, folder / "gradcam")
 
     return context.stage("evaluate", inputs, make)
@@ -50,17 +59,25 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
 def _probabilities(
     context: Context, backbone: Backbone, artifact: Artifact, rows: Ints
 ) -> NDArray[np.float64]:
-    config = context.config.debias
-    logits = predict_logits(
-        artifact.trained.classifier(),
-        backbone,
-        context.images(config.resize),
-        rows,
-        image_size=config.image_size,
-    ).astype(np.float64)
+    config, classifier = context.config.debias, artifact.trained.classifier()
+    if isinstance(classifier, AdapterClassifier):
+        logits = _of_features(classifier, load_features(context.run.path / "features"), rows)
+    else:
+        store = context.images(config.resize)
+        logits = predict_logits(classifier, backbone, store, rows, image_size=config.image_size)
+    logits = logits.astype(np.float64)
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
     return shares
+
+
+def _of_features(
+    classifier: AdapterClassifier, features: torch.Tensor, rows: Ints
+) -> NDArray[np.float32]:
+    """The backbone has seen these images already."""
+    with torch.no_grad():
+        logits = classifier(features[torch.from_numpy(rows)])
+    return np.asarray(logits.numpy(), dtype=np.float32)
 
 
 def _results(
@@ -99,6 +116,18 @@ def _results(
             )
             results.append(result.to_dict())
     return results
+
+
+def _choice(context: Context, found: Discovery, rows: Ints, answers: dict[str, Ints]) -> Choice:
+    """By the validation images and their mined values."""
+    table = context.blind
+    inside = table.split[rows] == SPLIT_NAMES.index("val")
+    these, train = rows[inside], table.rows("train")
+    right = {name: predicted[inside] == table.y[these] for name, predicted in answers.items()}
+    counts = np.zeros((table.n_classes, found.attributes), np.int64)
+    np.add.at(counts, (table.y[train], found.pseudo[train]), 1)
+    usual = counts.argmax(axis=1)
+    return choose(right["erm"], right["d2cp"], table.y[these], found.pseudo[these], usual)
 
 
 def _write_predictions(

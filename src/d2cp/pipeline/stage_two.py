@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from d2cp.backbone import load_backbone
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import UNKNOWN
+from d2cp.core.progress import progress
 from d2cp.debias.labels import Labels, pseudo_labels
-from d2cp.debias.train import train_d2cp, train_erm
+from d2cp.debias.search import ALL, PLAIN, Draw, draw_settings, search
+from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import Discovery
 from d2cp.pipeline.environment_bits import Bits
+from d2cp.pipeline.frozen_features import load_features
 
 Which = Literal["erm", "debias"]
 
@@ -59,32 +62,58 @@ def _without_test(context: Context, y: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
     """The control is plain training: the mined groups do not choose its state either."""
-    if which == "erm" and config.selection == "val_pseudo_groups":
-        return dataclasses.replace(config, selection="val_worst_class")
-    return config
+    if which == "debias":
+        return config
+    if config.selection == "val_pseudo_groups":
+        config = dataclasses.replace(config, selection="val_worst_class")
+    return plain(config)
 
 
 def train(context: Context, which: Which, labels: Labels) -> Artifact:
     config, settings = context.config, settings_of(which, context.config.debias)
     inputs = context.inputs(which)
-    run_training = train_erm if which == "erm" else train_d2cp
 
     def make(folder: Path) -> None:
-        trained = run_training(
-            load_backbone(config.backbone),
-            context.images(settings.resize),
-            labels,
-            settings,
-            seed=config.seed,
-            stage=which,
-            checkpointer=context.checkpointer(which, inputs),
-            log=context.log,
-            quiet=context.quiet,
-        )
+        if settings.tier == "features":
+            trained, draws = _search(context, which, labels, settings)
+        else:
+            draws = []
+            trained = train_d2cp(
+                load_backbone(config.backbone),
+                context.images(settings.resize),
+                labels,
+                settings,
+                seed=config.seed,
+                stage=which,
+                checkpointer=context.checkpointer(which, inputs),
+                log=context.log,
+                quiet=context.quiet,
+            )
         context.say(f"{which}: trainable parameters, {trained.parameters}")
         values = tuple(f"value {v}" for v in range(labels.attributes))
         names = context.table.class_names
         crop = getattr(context.table.source, "centre_crop", None)
-        save_artifact(folder, Artifact(trained, config.backbone, names, values, crop))
+        artifact = Artifact(trained, config.backbone, names, values, crop, tuple(draws))
+        save_artifact(folder, artifact)
 
     return load_artifact(context.stage(which, inputs, make))
+
+
+def _search(
+    context: Context, which: Which, labels: Labels, settings: DebiasConfig
+) -> tuple[Trained, list[Draw]]:
+    """The control gets as many draws as the method."""
+    seed, names = context.config.seed, PLAIN if which == "erm" else ALL
+    drawn = draw_settings(settings, settings.feature_draws, names, seed=seed)
+    features = load_features(context.run.path / "features")
+    size = load_backbone(context.config.backbone).parameter_count
+    with progress(len(drawn), which, quiet=context.quiet) as bar:
+
+        def train_one(config: DebiasConfig) -> Trained:
+            trained = train_on_features(
+                features, labels, config, seed=seed, backbone_parameters=size, stage=which
+            )
+            bar.step(len(labels.train))
+            return trained
+
+        return search(drawn, names, train_one)

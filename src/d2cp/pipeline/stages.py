@@ -66,7 +66,7 @@ STAGES = (
     Stage(
         name="evaluate",
         after=("mine", "erm", "debias"),
-        writes=("results.json", "predictions.csv", "gradcam/"),
+        writes=("results.json", "predictions.csv", "choice.json", "gradcam/"),
     ),
 )
 

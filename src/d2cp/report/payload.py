@@ -91,6 +91,7 @@ class ReportData:
     """Counts [classes, values] of each split."""
     typical: Ints
     outcomes: tuple[Outcome, ...]
+    choice: Mapping[str, Any]
     confusions: tuple[Confusion, ...]
     gradcam: tuple[GradCam, ...]
     stage_parts: Mapping[str, Mapping[str, Any]]  # heading -> summary of a stage
@@ -153,6 +154,7 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
         cells=cells,
         typical=typical_values(reference),
         outcomes=tuple(found),
+        choice=_optional(run, "evaluate", "choice.json"),
         confusions=tuple(
             confusions(rows, found[0].split, len(class_names), count) if found else []
         ),

@@ -7,9 +7,12 @@ Keys, stable under `schema` 1; what a run does not have is absent:
     discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
     results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
               groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
+    choice {model: "d2cp" | "erm", sentences, erm {worst_group, group_mean, error}, d2cp {…},
+            lean {usual, unusual, error, little}},
     stages {stage: its summary, where it has one}, seconds {stage: s}
 `grouping` tells what the groups are: `true`, `pseudo` (suspected) or `class`. Attribute names,
-recall and balanced accuracy are there only where the data set names true attributes.
+recall and balanced accuracy are there only where the data set names true attributes. `choice` is
+which classifier `d2cp export` ships, by validation's mined groups; a run without a control has none.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
     results = []
     if run.has("evaluate"):
         results += read_json(run.file("evaluate", "results.json"))
+        if (run.path / "evaluate" / "choice.json").is_file():
+            whole["choice"] = read_json(run.file("evaluate", "choice.json"))
     if (run.path / "compare.json").is_file():
         results += read_json(run.path / "compare.json")["results"]
     if results:

@@ -1,0 +1,67 @@
+"""A small random search on frozen features: a draw takes seconds, a wrong rate costs ten points.
+
+Every draw is one training; the one whose kept state validation likes best is taken. The settings
+as given are always among the draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.rng import numpy_generator
+from d2cp.debias.loop import Score
+from d2cp.debias.train import Trained
+
+RATES = {"lr": (-2.5, -0.5), "weight_decay": (-5.0, -2.0), "eta": (-3.0, -1.0)}  # powers of ten
+ALPHA = (0.8, 2.0)
+PLAIN = ("lr", "weight_decay")  # what plain training has
+ALL = ("lr", "weight_decay", "alpha", "eta")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One trial of the search, as the artifact records it."""
+
+    settings: dict[str, float]
+    score: Score | None  # of the state it kept, by the selection rule
+
+    def to_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def draw_settings(
+    config: DebiasConfig, count: int, names: Sequence[str], *, seed: int
+) -> list[DebiasConfig]:
+    """`config` itself and `count` random draws of the named fields.
+
+    A field's values do not depend on which other fields are drawn: control and method meet the
+    same rates."""
+    drawn = [config]
+    for index in range(count):
+        values = {}
+        for name in names:
+            uniform = numpy_generator(seed, f"debias/search/{name}", index).uniform
+            values[name] = uniform(*ALPHA) if name == "alpha" else 10 ** uniform(*RATES[name])
+        drawn.append(replace(config, **values))  # type: ignore[arg-type]
+    return drawn
+
+
+def search(
+    settings: Sequence[DebiasConfig],
+    names: Sequence[str],
+    train: Callable[[DebiasConfig], Trained],
+) -> tuple[Trained, list[Draw]]:
+    """The training that validation likes best (the first of equals), and what was tried."""
+    best: Trained | None = None
+    draws = []
+    for config in settings:
+        trained = train(config)
+        score = trained.fitted.best_score
+        draws.append(Draw({name: getattr(config, name) for name in names}, score))
+        before = None if best is None else best.fitted.best_score
+        if best is None or (score is not None and before is not None and score > before):
+            best = trained
+    assert best is not None
+    return best, draws

@@ -1,0 +1,86 @@
+"""What training needs of its tier: a model, logits of a batch, inputs, logits for selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from d2cp.backbone import Backbone
+from d2cp.config.debias import DebiasConfig
+from d2cp.data.store import ImageStore
+from d2cp.debias.adapters import AdapterClassifier, DualAdapter
+from d2cp.debias.branch_logits import adapter_logits, prompt_logits
+from d2cp.debias.dual_branch import DualBranch, PromptClassifier
+from d2cp.debias.labels import Labels
+from d2cp.debias.logits import predict_logits
+from d2cp.debias.loop import Read, Rows
+from d2cp.debias.objective import BranchLogits
+from d2cp.debias.reading import training_reader
+
+DUAL = (DualBranch, DualAdapter)
+Model = DualBranch | PromptClassifier | DualAdapter | AdapterClassifier
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A fresh model and how it meets its inputs."""
+
+    model: Model
+    branch_logits: BranchLogits
+    read: Read
+    class_logits: Callable[[Rows], NDArray[np.float32]]  # of the model as it is now
+
+
+def prompt_tier(
+    backbone: Backbone,
+    store: ImageStore,
+    labels: Labels,
+    config: DebiasConfig,
+    *,
+    seed: int,
+    device: torch.device,
+) -> Tier:
+    """The paper's form: images under prompts."""
+    model: DualBranch | PromptClassifier
+    if config.dual_branch:
+        model = DualBranch.new(backbone, labels.classes, labels.attributes, config, seed=seed)
+    else:
+        model = PromptClassifier.new(backbone, labels.classes, config, seed=seed)
+    backbone.to(device)
+    model.to(device)
+
+    def class_logits(rows: Rows) -> NDArray[np.float32]:
+        classifier = model.classifier() if isinstance(model, DualBranch) else model
+        return predict_logits(classifier, backbone, store, rows, image_size=config.image_size)
+
+    logits = prompt_logits(model, backbone, config, seed=seed)
+    return Tier(model, logits, training_reader(store, config, seed=seed), class_logits)
+
+
+def feature_tier(
+    features: Tensor, labels: Labels, config: DebiasConfig, *, seed: int, device: torch.device
+) -> Tier:
+    """Frozen features [N, D] of every row under adapters: an image costs microseconds."""
+    width = features.shape[1]
+    model: DualAdapter | AdapterClassifier
+    if config.dual_branch:
+        model = DualAdapter.new(width, labels.classes, labels.attributes, config, seed=seed)
+    else:
+        model = AdapterClassifier.new(width, labels.classes, config, seed=seed)
+    model.to(device)
+
+    def read(rows: Rows, draws: Rows, epoch: int) -> Tensor:
+        return features[torch.from_numpy(rows)]
+
+    @torch.no_grad()
+    def class_logits(rows: Rows) -> NDArray[np.float32]:
+        classifier = model.classifier() if isinstance(model, DualAdapter) else model
+        found = classifier(features[torch.from_numpy(rows)].to(device))
+        return np.asarray(found.cpu().numpy(), dtype=np.float32)
+
+    return Tier(model, adapter_logits(model), read, class_logits)

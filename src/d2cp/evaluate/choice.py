@@ -1,0 +1,129 @@
+"""Do no harm: which of the two classifiers a run recommends, by its own validation evidence.
+
+Only validation images and mined groups are looked at; true attributes and test images have no part
+in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from d2cp.evaluate.metrics import Bools, Floats, Ints, group_accuracy
+
+Shipped = Literal["d2cp", "erm"]
+LITTLE = 0.05  # plain training that loses less than this against the finding hardly uses it
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A classifier on the mined groups of validation."""
+
+    worst_group: float
+    group_mean: float  # over groups, not images
+    error: float  # standard error of the worst group's accuracy
+
+    @classmethod
+    def of(cls, right: Bools, groups: Ints) -> Standing:
+        found = group_accuracy(right, groups)
+        errors = standard_error(found.accuracy, found.n)
+        least = int(found.accuracy.argmin())
+        return cls(found.worst, float(found.accuracy.mean()), float(errors[least]))
+
+
+@dataclass(frozen=True)
+class Lean:
+    """How plain training fares where a class shows its usual value, and where it does not."""
+
+    usual: float  # accuracy, mean over classes
+    unusual: float
+    error: float  # standard error of the difference
+
+    @property
+    def gap(self) -> float:
+        return self.usual - self.unusual
+
+    @property
+    def little(self) -> bool:
+        return self.gap < LITTLE
+
+
+@dataclass(frozen=True)
+class Choice:
+    shipped: Shipped
+    reason: str
+    erm: Standing
+    d2cp: Standing
+    lean: Lean | None  # None where no class shows two values on validation
+
+    @property
+    def sentences(self) -> list[str]:
+        said = [self.reason]
+        if self.lean is not None and self.lean.little:
+            said.append(
+                "Your backbone hardly reads this cue: plain training is right on "
+                f"{100 * self.lean.unusual:.1f}% of the validation images that go against the "
+                f"finding and on {100 * self.lean.usual:.1f}% of those that go with it "
+                f"(standard error of the difference {100 * self.lean.error:.1f})."
+            )
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        whole: dict[str, Any] = {
+            "model": self.shipped,
+            "sentences": self.sentences,
+            "erm": vars(self.erm),
+            "d2cp": vars(self.d2cp),
+        }
+        if self.lean is not None:
+            whole["lean"] = {**vars(self.lean), "little": self.lean.little}
+        return whole
+
+
+def standard_error(accuracy: Floats, n: Ints) -> Floats:
+    """Of a share; Agresti and Coull's two successes and two failures keep it above 0."""
+    share = (accuracy * n + 2) / (n + 4)
+    error: Floats = np.sqrt(share * (1 - share) / (n + 4))
+    return error
+
+
+def lean(right: Bools, y: Ints, value: Ints, usual: Ints) -> Lean | None:
+    """`usual` is each class's most frequent value in training."""
+    accuracies, variances = [], []
+    for label in np.unique(y):
+        sides = [(y == label) & ((value == usual[label]) == same) for same in (True, False)]
+        if all(side.any() for side in sides):
+            shares = np.array([right[side].mean() for side in sides])
+            accuracies.append(shares)
+            errors = standard_error(shares, np.array([side.sum() for side in sides]))
+            variances.append((errors**2).sum())
+    if not accuracies:
+        return None
+    with_it, against = np.mean(accuracies, axis=0)
+    return Lean(float(with_it), float(against), float(np.sqrt(sum(variances)) / len(variances)))
+
+
+def choose(erm: Bools, d2cp: Bools, y: Ints, value: Ints, usual: Ints) -> Choice:
+    """`erm` and `d2cp` say which validation images each answers right.
+
+    D2CP is shipped unless its worst mined group is below plain training's, or above it by less
+    than a standard error at the price of a lower mean over groups.
+    """
+    groups = (int(value.max()) + 1) * y + value
+    before, after = Standing.of(erm, groups), Standing.of(d2cp, groups)
+    gain, mean_gain = after.worst_group - before.worst_group, after.group_mean - before.group_mean
+    figures = (
+        f"worst suspected group on validation {100 * after.worst_group:.1f}% (plain training "
+        f"{100 * before.worst_group:.1f}%), mean over groups {100 * after.group_mean:.1f}% "
+        f"({100 * before.group_mean:.1f}%)"
+    )
+    shipped: Shipped = "d2cp"
+    if gain < 0 or (gain < after.error and mean_gain < 0):
+        shipped = "erm"
+        verdict = "below plain training" if gain < 0 else "no clear gain and a lower mean"
+        reason = f"Plain training is recommended; D2CP does harm here by validation, {verdict}: "
+    else:
+        reason = "D2CP is recommended: "
+    return Choice(shipped, f"{reason}{figures}.", before, after, lean(erm, y, value, usual))

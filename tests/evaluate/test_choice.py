@@ -1,0 +1,60 @@
+"""Which classifier is recommended, by validation's mined groups alone."""
+
+import numpy as np
+import pytest
+
+from d2cp.evaluate.choice import LITTLE, choose, lean, standard_error
+
+Y = np.repeat([0, 0, 1, 1], 100)
+VALUE = np.tile(np.repeat([0, 1], 100), 2)
+USUAL = np.array([0, 1])
+
+
+def right(*shares: float) -> np.ndarray:
+    """Answers with these accuracies in the groups (0,0), (0,1), (1,0), (1,1)."""
+    return np.concatenate([np.arange(100) < round(100 * share) for share in shares])
+
+
+@pytest.mark.parametrize(
+    ("erm", "d2cp", "shipped"),
+    [
+        ((0.95, 0.5, 0.5, 0.95), (0.85, 0.8, 0.8, 0.85), "d2cp"),
+        ((0.9, 0.77, 0.8, 0.9), (0.8, 0.64, 0.8, 0.8), "erm"),  # harm
+        ((0.9, 0.70, 0.8, 0.9), (0.75, 0.71, 0.72, 0.75), "erm"),  # a point, and a lower mean
+        ((0.9, 0.70, 0.8, 0.9), (0.92, 0.71, 0.84, 0.9), "d2cp"),  # a point, and a higher mean
+        ((0.9, 0.7, 0.8, 0.9), (0.9, 0.7, 0.8, 0.9), "d2cp"),  # the same
+    ],
+)
+def test_a_classifier_worse_on_validation_is_not_recommended(erm, d2cp, shipped) -> None:
+    made = choose(right(*erm), right(*d2cp), Y, VALUE, USUAL)
+    assert made.shipped == shipped
+    assert made.erm.worst_group == pytest.approx(min(erm))
+    assert made.d2cp.group_mean == pytest.approx(np.mean(d2cp))
+    for share in (min(erm), min(d2cp)):
+        assert f"{100 * share:.1f}%" in made.reason
+    assert made.to_dict()["model"] == shipped
+
+
+def test_lean_is_the_loss_against_the_usual_value_of_each_class() -> None:
+    found = lean(right(0.9, 0.5, 0.6, 0.8), Y, VALUE, USUAL)
+    assert found is not None
+    assert (found.usual, found.unusual) == (pytest.approx(0.85), pytest.approx(0.55))
+    assert not found.little
+    only = lean(right(0.9, 0.5, 0.6, 0.8), Y, Y, USUAL)
+    assert only is None  # no image goes against the finding
+
+
+def test_a_backbone_that_does_not_read_the_cue_is_said_to() -> None:
+    same = right(0.9, 0.88, 0.9, 0.9)
+    made = choose(same, same, Y, VALUE, USUAL)
+    assert made.lean is not None and made.lean.gap < LITTLE
+    assert "hardly reads this cue" in made.sentences[1]
+    assert "89.0% of the validation images that go against" in made.sentences[1]
+    leaning = right(0.9, 0.6, 0.6, 0.9)
+    assert len(choose(leaning, leaning, Y, VALUE, USUAL).sentences) == 1
+
+
+def test_standard_error_is_the_binomial_one_and_never_zero() -> None:
+    wide = standard_error(np.array([0.3]), np.array([10_000]))
+    assert wide[0] == pytest.approx(np.sqrt(0.3 * 0.7 / 10_000), rel=1e-2)
+    assert standard_error(np.array([1.0]), np.array([5]))[0] > 0.1
