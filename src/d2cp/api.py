@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from d2cp.config import Config, load_config
+from d2cp.config import Config
+from d2cp.config.request import Request
 from d2cp.core.files import write_bytes
 from d2cp.data.place import Place
 from d2cp.data.table import Table
@@ -20,9 +21,9 @@ def discover(
     data: Table | str | Path,
     *,
     out: Path | str,
-    preset: str = "demo",
+    preset: str | None = None,
     seed: int = 0,
-    config: Config | None = None,
+    config: Config | Request | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     images: Path | str | None = None,
@@ -32,13 +33,14 @@ def discover(
     force: bool = False,
     quiet: bool = False,
 ) -> Discovery:
-    """Stage 1 alone: the verdict, its pictures and a pseudo attribute for every image."""
+    """Stage 1 alone: the verdict, its pictures and a pseudo attribute for every image. Without a
+    preset, the images and the machine decide."""
     from d2cp.pipeline import discovery as stages
     from d2cp.pipeline.opening import open_run
 
     place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
     table = as_table(data, format, columns, images)
-    config = config or load_config(preset, overrides={"seed": seed})
+    config = settled(config or Request(preset=preset, overrides={"seed": seed}), table, out, quiet)
     with open_run(
         table,
         out,
@@ -58,9 +60,9 @@ def run(
     data: Table | str | Path,
     *,
     out: Path | str,
-    preset: str = "demo",
+    preset: str | None = None,
     seed: int = 0,
-    config: Config | None = None,
+    config: Config | Request | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     images: Path | str | None = None,
@@ -72,7 +74,8 @@ def run(
     force: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """The whole method; returns what `d2cp show RUN --json` prints."""
+    """The whole method; returns what `d2cp show RUN --json` prints. Without a preset, the images
+    and the machine decide."""
     from d2cp.core.processes import is_main
     from d2cp.pipeline.opening import open_run
     from d2cp.pipeline.whole import run_stages
@@ -80,7 +83,7 @@ def run(
 
     place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
     table = as_table(data, format, columns, images)
-    config = config or load_config(preset, overrides={"seed": seed})
+    config = settled(config or Request(preset=preset, overrides={"seed": seed}), table, out, quiet)
     with open_run(
         table,
         out,
@@ -104,3 +107,17 @@ def as_table(
     images: Path | str | None = None,
 ) -> Table:
     return data if isinstance(data, Table) else Place.of(data, format, columns, images).table()
+
+
+def settled(config: Config | Request, table: Table, out: Path | str, quiet: bool) -> Config:
+    """A configuration as it is; a request with the preset that suits the data, which is said."""
+    if isinstance(config, Config):
+        return config
+    from rich.console import Console
+
+    from d2cp.pipeline.preset_choice import settle
+
+    made, said = settle(config, table, out)
+    if said and not quiet:
+        Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
+    return made

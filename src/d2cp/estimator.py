@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.api import as_table, run
-from d2cp.config import Config, load_config
+from d2cp.config import Config
+from d2cp.config.request import Request
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.table import Table
 from d2cp.errors import ConfigError, RunError
@@ -43,7 +44,8 @@ class D2CP:
     ) -> None:
         """`out` keeps the run (and lets a killed fit go on); without it the run is temporary.
         `settings` are nested overrides such as {"debias": {"epochs": 2}}. A whole `config` says
-        all that backbone, preset, seed and settings would."""
+        all that backbone, preset, seed and settings would. Without a preset, the images and the
+        machine decide when `fit` sees them."""
         parts: dict[str, Any] = {"backbone": backbone, "preset": preset, "seed": seed}
         parts["settings"] = settings
         given = [name for name, value in parts.items() if value is not None]
@@ -54,7 +56,7 @@ class D2CP:
                 remedy="put them into the configuration: dataclasses.replace(config, seed=7)",
             )
         own = {name: parts[name] for name in given if name in ("backbone", "seed")}
-        self.config = config or load_config(preset or "demo", overrides={**(settings or {}), **own})
+        self.config = config or Request(preset=preset, overrides={**(settings or {}), **own})
         self.out, self.quiet = out, quiet
 
     @classmethod
@@ -72,7 +74,8 @@ class D2CP:
         self._deployed, self.classes_ = deployed, np.array([names[k] for k in range(len(names))])
 
     def fit(self, data: Table | str | Path, *, control: bool = False) -> Self:
-        """Discover, debias and evaluate; `control` also trains ERM for comparison."""
+        """Discover, debias and evaluate; `control` also trains ERM for comparison, and predicts
+        with it where validation says that D2CP does harm (`summary_["choice"]`)."""
         if self.out is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="d2cp-")
         path = Path(self.out if self.out is not None else self._scratch.name)
@@ -87,9 +90,10 @@ class D2CP:
     def _load(self) -> None:
         from d2cp.export.serving import Deployed
         from d2cp.export.ship import ship
+        from d2cp.export.which import which_model
 
         with tempfile.TemporaryDirectory(prefix="d2cp-") as scratch:
-            ship(self.run_.artifact("debias"), Path(scratch) / "model")
+            ship(self.run_.artifact(which_model(self.run_).stage), Path(scratch) / "model")
             self._serve(Deployed.load(Path(scratch) / "model"))
 
     def predict_proba(self, images: ImageLike | Iterable[ImageLike]) -> NDArray[np.float64]:
@@ -129,8 +133,10 @@ class D2CP:
     def save_pretrained(self, folder: Path | str, *, onnx: bool = False) -> None:
         """The deployable classifier as a Hugging Face folder."""
         from d2cp.export.ship import ship
+        from d2cp.export.which import which_model
 
-        ship(self._fitted_run("save").artifact("debias"), Path(folder), onnx=onnx)
+        run = self._fitted_run("save")
+        ship(run.artifact(which_model(run).stage), Path(folder), onnx=onnx)
 
     def _require_fit(self) -> None:
         if not hasattr(self, "_deployed"):

@@ -146,3 +146,16 @@ def test_metrics_rewind_to_the_step_of_the_checkpoint(tmp_path):
     lines = Path(tmp_path / "metrics.jsonl").read_text().splitlines()
     assert sum('"disentangle"' in line for line in lines) == 2
     assert sum('"debias"' in line for line in lines) == 4
+
+
+def test_another_preset_is_blamed_on_the_preset_not_on_the_data(tmp_path):
+    """A preset can change the size at which images are read, and with it the data's identity."""
+    run = RunDirectory(tmp_path)
+    before = {
+        "data": {"fingerprint": "one"},
+        "config": {"backbone": "embedded", "preset": "demo", "seed": 0},
+    }
+    run.start(before)
+    now = {"backbone": "other", "preset": "photo-cpu", "seed": 0}
+    with pytest.raises(RunError, match=r"config\.preset was 'demo', now 'photo-cpu'"):
+        run.start({"data": {"fingerprint": "two"}, "config": now})

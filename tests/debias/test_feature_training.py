@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from d2cp.data.pixels import centre_view
 from d2cp.debias.logits import image_logits, predict_logits
 from d2cp.debias.loop import Fitted
 from d2cp.debias.parameter_count import ParameterCount
-from d2cp.debias.reading import evaluation_images
 from d2cp.debias.search import ALL, PLAIN, Draw, draw_settings, search
 from d2cp.debias.train import Trained, plain, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
@@ -60,7 +60,7 @@ def test_artifact_round_trip_and_logits_from_images(tmp_path: Path, dual: bool) 
     found = predict_logits(classifier, backbone(), STORE, rows, image_size=28, batch_size=7)
     assert np.abs(expected).max() > 0.05
     np.testing.assert_allclose(found, expected, atol=1e-4)
-    images = evaluation_images(STORE, rows, 28)
+    images = centre_view(STORE[rows], 28)
     with torch.no_grad():
         one = image_logits(classifier, backbone(), images)
     np.testing.assert_allclose(one.numpy(), expected, atol=1e-4)

@@ -13,7 +13,7 @@ from d2cp.cli import options
 def discover(
     data: options.Data,
     out: options.Out,
-    preset: options.Preset = "demo",
+    preset: options.ChosenPreset = None,
     seed: options.Seed = 0,
     backbone: Annotated[
         str | None,
@@ -37,7 +37,7 @@ def discover(
     """Find the shortcut in a data set: verdict, pictures, a pseudo attribute for every image."""
     from d2cp.api import discover as run_discover
 
-    settings = options.resolve(preset, config, set_, seed, backbone, train_limit)
+    settings = options.request(preset, config, set_, seed, backbone, train_limit)
     run_discover(
         data,
         out=out,

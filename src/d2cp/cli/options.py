@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from d2cp.config import Config
+    from d2cp.config.request import Request
 
 Data = Annotated[
     str,
@@ -19,6 +20,14 @@ Data = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Run directory; an existing one goes on.")]
 Preset = Annotated[str, typer.Option(help="A named configuration; `d2cp presets` lists them.")]
+ChosenPreset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        help="A named configuration (`d2cp presets` lists them); without one the images' size and "
+        "the machine decide.",
+    ),
+]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="A TOML file laid over the preset.")
 ]
@@ -98,11 +107,25 @@ def resolve(
     train_limit: int | None = None,
 ) -> Config:
     """The configuration that the shared options describe."""
-    from d2cp.config import load_config
+    return request(preset, file, assignments, seed, backbone, train_limit).config(preset)
+
+
+def request(
+    preset: str | None,
+    file: Path | None,
+    assignments: list[str] | None,
+    seed: int,
+    backbone: str | None = None,
+    train_limit: int | None = None,
+) -> Request:
+    """What the shared options ask for; the data may have to choose the preset."""
+    from d2cp.config.request import Request
 
     overrides: dict[str, Any] = {"seed": seed}
     if backbone is not None:
         overrides["backbone"] = backbone
     if train_limit is not None:
         overrides["train_limit"] = train_limit
-    return load_config(preset, file=file, assignments=assignments or (), overrides=overrides)
+    asked = Request(preset=preset, file=file, assignments=assignments or (), overrides=overrides)
+    asked.config(preset or "demo")  # a wrong key is told before any data is read
+    return asked

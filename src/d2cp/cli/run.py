@@ -12,7 +12,7 @@ from d2cp.cli import options
 def run(
     data: options.Data,
     out: options.Out,
-    preset: options.Preset = "demo",
+    preset: options.ChosenPreset = None,
     seed: options.Seed = 0,
     backbone: options.Backbone = None,
     control: Annotated[
@@ -33,7 +33,7 @@ def run(
     """Check, discover, debias, evaluate, report. Killed anywhere, the same command goes on."""
     from d2cp.api import run as run_all
 
-    settings = options.resolve(preset, config, set_, seed, backbone, train_limit)
+    settings = options.request(preset, config, set_, seed, backbone, train_limit)
     run_all(
         data,
         out=out,

@@ -59,14 +59,19 @@ def load_config(
     """A preset, then a TOML file, then `stage.key=value` assignments, then keyword overrides."""
     values = _preset(preset)
     if file is not None:
-        try:
-            values = merge(values, tomllib.loads(file.read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"{file}: {error}", expected="a readable TOML file") from error
+        values = merge(values, read_settings(file))
     for text in assignments:
         values = merge(values, parse_assignment(text))
     values = merge(values, overrides or {})
     return build(Config, {**values, "preset": preset})
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """A person's TOML file, its keys not checked yet."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{file}: {error}", expected="a readable TOML file") from error
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:

@@ -80,7 +80,9 @@ class RunDirectory:
         path = self.path / "run.json"
         if path.exists() and not force:
             before = read_json(path)
-            for key, value in description.items():
+            # Settings first: other settings can also be what makes the data look different.
+            for key in sorted(description, key=lambda name: name != "config"):
+                value = description[key]
                 if _placeless(before.get(key)) != _placeless(value):
                     raise RunError(
                         f"{self.path} was started with another {key}: "
@@ -172,7 +174,7 @@ def _placeless(value: Any) -> Any:
 def first_difference(before: Any, now: Any, where: str) -> str:
     """The first place where two nested values differ, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
-        for key in [*before, *now]:
+        for key in sorted([*before, *now], key=lambda name: name != "preset"):
             if before.get(key) != now.get(key):
                 return first_difference(before.get(key), now.get(key), f"{where}.{key}")
     return f"{where} was {before!r}, now {now!r}"
