@@ -12,13 +12,14 @@ from torch import Tensor
 
 from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Rows
 from d2cp.data.store import ImageStore
 from d2cp.debias.adapters import AdapterClassifier, DualAdapter
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.labels import Labels
 from d2cp.debias.logits import predict_logits
-from d2cp.debias.loop import Read, Rows
+from d2cp.debias.loop import Read
 from d2cp.debias.objective import BranchLogits
 from d2cp.debias.reading import training_reader
 

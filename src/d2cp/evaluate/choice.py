@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from d2cp.evaluate.metrics import Bools, Floats, Ints, group_accuracy
+from d2cp.core.arrays import Bools, Floats, Ints
 
 Shipped = Literal["d2cp", "erm"]
 LITTLE = 0.05  # plain training that loses less than this against the finding hardly uses it
@@ -27,10 +27,11 @@ class Standing:
 
     @classmethod
     def of(cls, right: Bools, groups: Ints) -> Standing:
-        found = group_accuracy(right, groups)
-        errors = standard_error(found.accuracy, found.n)
-        least = int(found.accuracy.argmin())
-        return cls(found.worst, float(found.accuracy.mean()), float(errors[least]))
+        _, index, n = np.unique(groups, return_inverse=True, return_counts=True)
+        accuracy = np.bincount(index, weights=right.astype(np.float64)) / n
+        least = int(accuracy.argmin())
+        error = standard_error(accuracy, n)[least]
+        return cls(float(accuracy[least]), float(accuracy.mean()), float(error))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ Keys, stable under `schema` 1; what a run does not have is absent:
     stages {stage: its summary, where it has one}, seconds {stage: s}
 `grouping` tells what the groups are: `true`, `pseudo` (suspected) or `class`. Attribute names,
 recall and balanced accuracy are there only where the data set names true attributes. `choice` is
-which classifier `d2cp export` ships, by validation's mined groups; a run without a control has none.
+which classifier `d2cp export` ships, by validation's mined groups; without a control there is none.
 """
 
 from __future__ import annotations
