@@ -9,6 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
+from d2cp.config.request import Request
 from d2cp.errors import ConfigError, DataError
 from d2cp.estimator import D2CP
 from d2cp.export.inputs import listed, picture
@@ -101,7 +102,9 @@ def test_what_is_no_picture_is_a_clear_error(wrong: object) -> None:
 
 
 def test_a_whole_configuration_and_its_parts_are_refused_together() -> None:
-    config = D2CP(seed=7, backbone="embedded").config
+    asked = D2CP(seed=7, backbone="embedded").config
+    assert isinstance(asked, Request)  # the data have yet to choose the preset
+    config = asked.config("demo")
     assert config.seed == 7
     assert D2CP(config=config).config is config
     for part in ({"seed": 0}, {"backbone": "embedded"}, {"preset": "demo"}, {"settings": {}}):
