@@ -8,7 +8,7 @@
 # `d2cp compare`. Killed, the same command goes on.
 set -euo pipefail
 shared=(--preset photo-cpu --backbone "$2" --seeds 3
-  --set 'debias.scheduler="step"' --set debias.scheduler_step=8)
+  --set 'debias.lr_schedule="step"' --set debias.lr_every=8)
 if [ "${4:-features}" = prompts ]; then
   tier=(--methods erm,group_dro,masktune,sas,d2cp --budget 11000
     --set debias.image_size=70 --set debias.resize=80 --set debias.batch_size=32

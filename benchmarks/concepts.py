@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from d2cp.config import Config, load_config
+from d2cp.config.strict import changed
 from d2cp.data import load_images, load_table
 from d2cp.data.mnist import load_mnist
 from d2cp.data.pixels import channels_first, to_bytes, to_signed
@@ -166,7 +167,7 @@ def main() -> None:
     for guide in {"both": ("off", "on")}.get(given.guide, (given.guide,)):
         config = base
         if guide == "off":
-            paper = dataclasses.replace(base.disentangle, guide_concepts=0)
+            paper = changed(base.disentangle, {"guide.concepts": 0})
             config = dataclasses.replace(base, disentangle=paper)
         results = []
         for seed in given.seeds:

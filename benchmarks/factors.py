@@ -23,6 +23,7 @@ from torch import nn
 
 from d2cp.config import load_config
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.config.strict import changed
 from d2cp.core.rng import derive, numpy_generator
 from d2cp.data.mnist import load_mnist
 from d2cp.data.pixels import signed_view
@@ -61,18 +62,18 @@ def train_autoencoder_control(
             config.encoder,
             config.size,
             config.concepts,
-            config.encoder_width,
-            config.encoder_hidden,
+            config.encoder.width,
+            config.encoder.hidden,
         )
         if config.scalar_norm:
             encoder = nn.Sequential(encoder, nn.BatchNorm1d(config.concepts, affine=False))
         pixels = 3 * config.size**2
         decoder = nn.Sequential(
-            nn.Linear(config.concepts, config.encoder_hidden),
+            nn.Linear(config.concepts, config.encoder.hidden),
             nn.ReLU(),
-            nn.Linear(config.encoder_hidden, 2 * config.encoder_hidden),
+            nn.Linear(config.encoder.hidden, 2 * config.encoder.hidden),
             nn.ReLU(),
-            nn.Linear(2 * config.encoder_hidden, pixels),
+            nn.Linear(2 * config.encoder.hidden, pixels),
             nn.Tanh(),
         )
     both = nn.ModuleList([encoder, decoder])
@@ -122,7 +123,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    config = dataclasses.replace(load_config(options.preset).disentangle, guide_concepts=0)
+    config = changed(load_config(options.preset).disentangle, {"guide.concepts": 0})
     if options.steps:
         config = dataclasses.replace(config, steps=options.steps)
     found: dict[str, list[dict[str, float]]] = {"diffusion": [], "autoencoder": []}

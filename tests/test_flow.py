@@ -18,6 +18,7 @@ LAYERS = (
     ("data",),
     ("backbone",),
     ("disentangle", "mine", "environments"),
+    ("scan",),
     ("debias",),
     ("evaluate",),
     ("export",),

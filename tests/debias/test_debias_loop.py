@@ -183,9 +183,11 @@ def test_plan_and_learning_rate() -> None:
     assert [s for s in range(1, 8) if plan.evaluates(s)] == [3, 6, 7]
     with pytest.raises(TrainingError):
         Plan.of(CONFIG, 0)
-    stepped = DebiasConfig(scheduler="step", lr=1.0)
-    assert [learning_rate(stepped, e) for e in (0, 9, 10, 25)] == pytest.approx([1, 1, 0.1, 0.01])
-    assert learning_rate(DebiasConfig(lr=1.0), 25) == 1.0
+    stepped = DebiasConfig(lr_schedule="step", lr=1.0)
+    plan = Plan(per_epoch=2, total=60, evaluate_every=60)
+    rates = [learning_rate(stepped, 2 * epoch + 1, plan) for epoch in (0, 9, 10, 25)]
+    assert rates == pytest.approx([1, 1, 0.1, 0.01])
+    assert learning_rate(DebiasConfig(lr=1.0), 50, plan) == 1.0
 
 
 def test_is_sgd_with_momentum_decay_and_clip() -> None:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.config.strict import changed
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,24 @@ def toy() -> Toy:
 
 @pytest.fixture
 def tiny() -> DisentangleConfig:
-    return DisentangleConfig(
-        size=16,
-        concepts=4,
-        encoder_width=4,
-        encoder_hidden=16,
-        token_hidden=(8,),
-        token_dim=8,
-        unet_channels=(16,),
-        unet_attention=(0,),
-        unet_heads=2,
-        steps=12,
-        batch=8,
-        warmup=2,
-        guide_steps=10,
-        guide_width=4,
-        guide_batch=16,
-        ddim_steps=4,
+    return changed(
+        DisentangleConfig(),
+        {
+            "size": 16,
+            "concepts": 4,
+            "encoder.width": 4,
+            "encoder.hidden": 16,
+            "tokens.hidden": (8,),
+            "tokens.dim": 8,
+            "unet.channels": (16,),
+            "unet.attention": (0,),
+            "unet.heads": 2,
+            "steps": 12,
+            "batch": 8,
+            "warmup": 2,
+            "guide.steps": 10,
+            "guide.width": 4,
+            "guide.batch": 16,
+            "ddim_steps": 4,
+        },
     )

@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
+from d2cp.config.strict import changed
 from d2cp.core.progress import progress
 from d2cp.disentangle import attention, canvas
 from d2cp.disentangle import concept_pictures as pictures
@@ -19,24 +20,27 @@ from d2cp.disentangle.concept_training import train_concepts
 def model(toy):
     from d2cp.config.disentangle import DisentangleConfig
 
-    config = DisentangleConfig(
-        size=16,
-        concepts=4,
-        encoder_width=4,
-        encoder_hidden=16,
-        token_hidden=(8,),
-        token_dim=8,
-        unet_channels=(16,),
-        unet_attention=(0,),
-        unet_heads=2,
-        steps=120,
-        batch=16,
-        warmup=10,
-        lr=3e-3,
-        ema=0.9,
-        guide_steps=60,
-        guide_width=8,
-        ddim_steps=20,
+    config = changed(
+        DisentangleConfig(),
+        {
+            "size": 16,
+            "concepts": 4,
+            "encoder.width": 4,
+            "encoder.hidden": 16,
+            "tokens.hidden": (8,),
+            "tokens.dim": 8,
+            "unet.channels": (16,),
+            "unet.attention": (0,),
+            "unet.heads": 2,
+            "steps": 120,
+            "batch": 16,
+            "warmup": 10,
+            "lr": 3e-3,
+            "ema.decay": 0.9,
+            "guide.steps": 60,
+            "guide.width": 8,
+            "ddim_steps": 20,
+        },
     )
     show = functools.partial(progress, quiet=True)
     return train_concepts(toy.images, toy.rows, toy.y, config, 0, progress=show)

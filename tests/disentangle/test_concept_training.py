@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from d2cp.config.strict import changed
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.progress import Bar, progress
 from d2cp.data.pixels import signed_view
@@ -52,7 +53,7 @@ def killer(at: int, stage: str):
 @pytest.mark.parametrize("stage, at", [("disentangle", 7), ("disentangle/guide-1", 4)])
 @pytest.mark.parametrize("encoder", ["paper", "code"])
 def test_killed_and_resumed_equals_uninterrupted(tiny, toy, tmp_path, stage, at, encoder):
-    config = dataclasses.replace(tiny, encoder=encoder)
+    config = changed(tiny, {"encoder.kind": encoder})
     whole = train_concepts(toy.images, toy.rows, toy.y, config, 5, progress=quiet)
 
     def again(show):
@@ -77,6 +78,7 @@ def test_sigkill_at_any_moment_then_resume(tiny, toy, tmp_path):
         import numpy as np, torch
         from d2cp.core.checkpoint import Checkpointer
         from d2cp.config.disentangle import DisentangleConfig
+        from d2cp.config.strict import build
         from d2cp.disentangle.concept_training import train_concepts
         from d2cp.core.progress import Bar
         torch.set_num_threads(1)
@@ -94,7 +96,7 @@ def test_sigkill_at_any_moment_then_resume(tiny, toy, tmp_path):
         data = np.load({str(tmp_path / "toy.npz")!r})
         train_concepts(
             data["images"], np.arange(len(data["y"])), data["y"],
-            DisentangleConfig(**{dataclasses.asdict(config)!r}), 1,
+            build(DisentangleConfig, {dataclasses.asdict(config)!r}), 1,
             checkpointer=Checkpointer(Path({str(tmp_path / "ck")!r}), "x", every_steps=2),
             progress=show,
         )
@@ -118,18 +120,19 @@ def test_sigkill_at_any_moment_then_resume(tiny, toy, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_share_a_step_as_one_does_it_alone(tiny, toy, tmp_path):
-    config = dataclasses.replace(tiny, steps=6, guide_concepts=0, decorrelate=0.0)
+    config = changed(tiny, {"steps": 6, "guide.concepts": 0, "decorrelate": 0.0})
     np.savez(tmp_path / "toy.npz", images=toy.images, y=toy.y)
     script = textwrap.dedent(f"""
         from pathlib import Path
         import numpy as np, torch
         from d2cp.disentangle.concept_files import save_model
         from d2cp.config.disentangle import DisentangleConfig
+        from d2cp.config.strict import build
         from d2cp.disentangle.concept_training import train_concepts
         from d2cp.core.processes import is_main
         torch.set_num_threads(1)
         data = np.load({str(tmp_path / "toy.npz")!r})
-        config = DisentangleConfig(**{dataclasses.asdict(config)!r})
+        config = build(DisentangleConfig, {dataclasses.asdict(config)!r})
         model = train_concepts(data["images"], np.arange(len(data["y"])), data["y"], config, 2)
         if is_main():
             save_model(model, Path({str(tmp_path)!r}))
@@ -148,7 +151,7 @@ def test_two_processes_share_a_step_as_one_does_it_alone(tiny, toy, tmp_path):
 
 
 def test_same_seed_same_bits_other_seed_other_bits(tiny, toy):
-    config = dataclasses.replace(tiny, steps=3, guide_concepts=0)
+    config = changed(tiny, {"steps": 3, "guide.concepts": 0})
     runs = [
         train_concepts(toy.images, toy.rows, toy.y, config, seed, progress=quiet).state_dict()
         for seed in (0, 0, 1)
@@ -158,7 +161,7 @@ def test_same_seed_same_bits_other_seed_other_bits(tiny, toy):
 
 
 def test_the_penalty_on_copies_is_in_the_loss_with_its_weight(tiny, toy):
-    config = dataclasses.replace(tiny, steps=1, batch=32, guide_concepts=0)
+    config = changed(tiny, {"steps": 1, "batch": 32, "guide.concepts": 0})
     first = {}
     for weight in (0.0, 3.0):
         config = dataclasses.replace(config, decorrelate=weight)
@@ -186,7 +189,7 @@ class Losses:
 
 
 def test_without_a_guide_the_labels_change_nothing(tiny, toy):
-    config = dataclasses.replace(tiny, steps=3, guide_concepts=0)
+    config = changed(tiny, {"steps": 3, "guide.concepts": 0})
     a = train_concepts(toy.images, toy.rows, toy.y, config, 0, progress=quiet)
     b = train_concepts(toy.images, toy.rows, 1 - toy.y, config, 0, progress=quiet)
     assert a.guide is None
@@ -194,7 +197,7 @@ def test_without_a_guide_the_labels_change_nothing(tiny, toy):
 
 
 def test_a_loss_that_is_not_finite_names_the_step(tiny, toy):
-    config = dataclasses.replace(tiny, lr=1e30, clip=0.0, warmup=0, guide_concepts=0)
+    config = changed(tiny, {"lr": 1e30, "clip": 0.0, "warmup": 0, "guide.concepts": 0})
     with pytest.raises(TrainingError, match=r"loss is (nan|inf) at step \d+"):
         train_concepts(toy.images, toy.rows, toy.y, config, 0, progress=quiet)
 
@@ -207,15 +210,20 @@ def test_no_image_is_a_named_error(tiny, toy):
 @pytest.mark.parametrize(
     "change",
     [
-        {"space": "vq", "vq_channels": (8, 8, 8), "vq_codebook": 32, "vq_steps": 6, "vq_batch": 4},
-        {"encoder": "code", "token_map": "shared", "schedule": "scaled_linear", "loss": "l1"}
+        {"space": "vq", "vq.channels": (8, 8, 8), "vq.codebook": 32, "vq.steps": 6, "vq.batch": 4},
+        {
+            "encoder.kind": "code",
+            "tokens.map": "shared",
+            "noise_schedule": "scaled_linear",
+            "loss": "l1",
+        }
         | {"predict": "eps", "min_snr": 0.0, "scalar_norm": False},
-        {"ema_scope": "denoiser", "min_snr": 5.0, "lr_decay": "constant", "unshuffle": 2},
+        {"ema.scope": "denoiser", "min_snr": 5.0, "lr_schedule": "constant", "unshuffle": 2},
         {"precision": "bf16", "steps": 2},
     ],
 )
 def test_every_variant_trains_saves_and_loads(tiny, toy, tmp_path, change):
-    config = dataclasses.replace(tiny, **({"steps": 4} | change))
+    config = changed(tiny, {"steps": 4} | change)
     model = train_concepts(toy.images, toy.rows[:40], toy.y[:40], config, 0, progress=quiet)
     rows = toy.rows[30:60]
     before = extract(model, toy.images, rows)
@@ -242,7 +250,7 @@ def test_training_rows_get_the_held_out_scalar_and_others_the_mean(tiny, toy):
 
 
 def test_damaged_weights_are_refused(tiny, toy, tmp_path):
-    config = dataclasses.replace(tiny, steps=1, guide_concepts=0)
+    config = changed(tiny, {"steps": 1, "guide.concepts": 0})
     save_model(train_concepts(toy.images, toy.rows, toy.y, config, 0, progress=quiet), tmp_path)
     path = tmp_path / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
@@ -266,7 +274,9 @@ def test_averaged_weights_follow_the_decay(toy):
             seen.append(net.weight.item())
         return net(torch.ones(1, 1)).sum()
 
-    recipe = loop.Recipe(steps=3, batch=1, lr=0.5, lr_decay="constant", ema=0.5, ema_warmup=False)
+    recipe = loop.Recipe(
+        steps=3, batch=1, lr=0.5, lr_schedule="constant", ema=0.5, ema_warmup=False
+    )
     from accelerate import Accelerator
 
     loop.fit(module, loss_at, recipe, Accelerator(), loop.Watch(None, quiet), "x", np.arange)

@@ -8,18 +8,18 @@ from d2cp.disentangle import diffusion as d
 
 
 def test_schedules_agree_with_diffusers():
-    ours = d.alphas_cumprod("scaled_linear", 1000, 0.0015, 0.0155)
+    ours = d.alphas_cumprod("scaled_linear", 1000)
     theirs = diffusers.DDIMScheduler(
         beta_start=0.0015, beta_end=0.0155, beta_schedule="scaled_linear"
     ).alphas_cumprod
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
-    ours = d.alphas_cumprod("cosine", 1000, 0, 0)
+    ours = d.alphas_cumprod("cosine", 1000)
     theirs = diffusers.DDIMScheduler(beta_schedule="squaredcos_cap_v2").alphas_cumprod
     torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-6)
 
 
 def test_noise_and_its_inverse_literally():
-    bar = d.alphas_cumprod("cosine", 100, 0, 0)
+    bar = d.alphas_cumprod("cosine", 100)
     g = torch.Generator().manual_seed(0)
     z0, eps = torch.randn(2, 5, 3, 4, 4, generator=g)
     t = torch.tensor([0, 10, 50, 70, 90])
@@ -33,7 +33,7 @@ def test_noise_and_its_inverse_literally():
 
 
 def test_the_noise_follows_from_the_image():
-    bar = d.alphas_cumprod("cosine", 100, 0, 0)
+    bar = d.alphas_cumprod("cosine", 100)
     z0, eps = torch.randn(2, 3, 2, 4, 4)
     t = torch.tensor([5, 50, 95])
     z = d.add_noise(z0, eps, t, bar)
@@ -53,7 +53,7 @@ def test_weighted_loss_is_the_weighted_mean_of_each_image(kind):
 
 
 def test_min_snr_weight_is_one_where_the_signal_is_weak():
-    bar = d.alphas_cumprod("cosine", 1000, 0, 0)
+    bar = d.alphas_cumprod("cosine", 1000)
     weight = d.min_snr_weight(bar, 5.0)
     snr = bar / (1 - bar)
     assert torch.all(weight[snr <= 5] == 1)
@@ -62,7 +62,7 @@ def test_min_snr_weight_is_one_where_the_signal_is_weak():
 
 def test_a_small_gamma_weighs_errors_of_the_image_alike():
     """A weighted ε-error equals the error of ẑ_0 wherever SNR > γ."""
-    bar = d.alphas_cumprod("cosine", 1000, 0, 0)
+    bar = d.alphas_cumprod("cosine", 1000)
     t = torch.tensor([50, 400, 800])
     z0, eps, wrong = torch.randn(3, 3, 2, 4, 4)
     z = d.add_noise(z0, eps, t, bar)
@@ -73,7 +73,7 @@ def test_a_small_gamma_weighs_errors_of_the_image_alike():
 
 
 def test_ddim_with_the_true_noise_returns_the_image_and_back():
-    bar = d.alphas_cumprod("cosine", 1000, 0, 0)
+    bar = d.alphas_cumprod("cosine", 1000)
     g = torch.Generator().manual_seed(2)
     z0, eps = torch.randn(2, 1, 3, 4, 4, generator=g)
     z = bar[700].sqrt() * z0 + (1 - bar[700]).sqrt() * eps

@@ -1,4 +1,3 @@
-import dataclasses
 import functools
 import itertools
 
@@ -8,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
 
+from d2cp.config.strict import changed
 from d2cp.core.progress import progress
 from d2cp.data.pixels import signed_view
 from d2cp.disentangle.concept_loop import Watch
@@ -94,18 +94,18 @@ def test_folds_are_even_and_depend_on_the_seed():
 
 def test_augmentation_is_fixed_by_its_generator_and_keeps_the_range(tiny):
     images = torch.rand(5, 3, 16, 16)
-    config = dataclasses.replace(tiny, guide_shift=0.2, guide_flip=True)
+    config = changed(tiny, {"guide.shift": 0.2, "guide.flip": True})
     first = augment(images, torch.Generator().manual_seed(0), config)
     again = augment(images, torch.Generator().manual_seed(0), config)
     other = augment(images, torch.Generator().manual_seed(1), config)
     assert torch.equal(first, again) and not torch.equal(first, other)
     assert first.shape == images.shape and first.min() >= 0 and first.max() <= 1
-    off = dataclasses.replace(tiny, guide_shift=0.0, guide_flip=False)
+    off = changed(tiny, {"guide.shift": 0.0, "guide.flip": False})
     assert torch.equal(augment(images, torch.Generator(), off), images)
 
 
 def test_an_image_s_own_label_does_not_reach_the_network_that_scores_it(tiny, toy):
-    config = dataclasses.replace(tiny, guide_steps=5)
+    config = changed(tiny, {"guide.steps": 5})
     before = guide_of(toy.images, toy.rows, toy.y, config)
     flipped = toy.y.copy()
     flipped[0] = 1 - flipped[0]
@@ -117,7 +117,7 @@ def test_an_image_s_own_label_does_not_reach_the_network_that_scores_it(tiny, to
 
 
 def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, toy):
-    config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
+    config = changed(tiny, {"guide.steps": 80, "guide.width": 8, "guide.batch": 32})
     guide = guide_of(toy.images, toy.rows, toy.y, config)
     with torch.no_grad():
         scalars = guide.scalars(signed_view(toy.images, toy.rows), toy.rows)[:, 0].numpy()
@@ -128,7 +128,7 @@ def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, 
 
 
 def test_draws_make_class_and_shortcut_independent(tiny, toy):
-    config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
+    config = changed(tiny, {"guide.steps": 80, "guide.width": 8, "guide.batch": 32})
     guide, logits = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
     foreseen = cross_fitted(logits, guide.folds).argmax(1).numpy()
     weights = draw_weights(foreseen, toy.y, 1e9)
@@ -140,7 +140,7 @@ def test_draws_make_class_and_shortcut_independent(tiny, toy):
 
 
 def test_scalars_of_training_rows_come_from_their_fold_and_others_from_all(tiny, toy):
-    config = dataclasses.replace(tiny, guide_steps=5)
+    config = changed(tiny, {"guide.steps": 5})
     rows = 3 * toy.rows + 7
     by_row = dict(zip(rows.tolist(), toy.images, strict=True))
 
@@ -166,7 +166,7 @@ def test_the_guide_tells_left_from_right(tiny):
     for i, side in enumerate(y):
         column = 1 + draw.integers(0, 3) + 9 * side
         images[i, 5:8, column : column + 3] = 220
-    config = dataclasses.replace(tiny, guide_steps=80, guide_width=8, guide_batch=32)
+    config = changed(tiny, {"guide.steps": 80, "guide.width": 8, "guide.batch": 32})
     rows = np.arange(200)
     guide = guide_of(images, rows, y, config)
     with torch.no_grad():

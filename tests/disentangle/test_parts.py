@@ -1,12 +1,11 @@
 """Encoder, tokens, spaces, denoiser: shapes, and agreement with slow literal versions."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+from d2cp.config.strict import changed
 from d2cp.data.pixels import to_bytes, to_signed
 from d2cp.disentangle.autoencoder import VQSpace, quantised
 from d2cp.disentangle.batches import balancing_weights, batch_positions, weighted_positions
@@ -83,7 +82,7 @@ def test_quantising_finds_the_nearest_vector():
 
 
 def test_vq_space_decodes_what_its_codebook_allows(tiny):
-    config = dataclasses.replace(tiny, space="vq", vq_channels=(8, 8, 8), vq_codebook=16)
+    config = changed(tiny, {"space": "vq", "vq.channels": (8, 8, 8), "vq.codebook": 16})
     space = VQSpace(config)
     latents = space.encode(torch.zeros(1, 3, 16, 16))
     assert latents.shape == (1, 3, 4, 4) == (1, space.channels, space.side, space.side)
@@ -93,7 +92,7 @@ def test_vq_space_decodes_what_its_codebook_allows(tiny):
 
 
 def test_denoiser_attends_where_it_is_told_to(tiny):
-    config = dataclasses.replace(tiny, unet_channels=(16, 16), unet_attention=(1,))
+    config = changed(tiny, {"unet.channels": (16, 16), "unet.attention": (1,)})
     unet = build_denoiser(config, 48, 4)
     names = [n for n, _ in unet.named_modules() if n.endswith("attn2")]
     assert any(n.startswith("down_blocks.1") for n in names)
@@ -111,7 +110,7 @@ def test_a_sketch_is_the_sum_of_each_tokens_own_picture():
 
 
 def test_the_denoiser_reads_the_sketch(tiny):
-    config = dataclasses.replace(tiny, unet_sketch=3, guide_concepts=0)
+    config = changed(tiny, {"unet.sketch": 3, "guide.concepts": 0})
     model = ConceptModel(config, PixelSpace(config.size, config.unshuffle), None, 0)
     side, channels = model.space.side, model.space.channels
     z, t = torch.zeros(1, channels, side, side), torch.tensor([5])
@@ -163,10 +162,10 @@ def test_balanced_draws_make_cells_alike_up_to_the_limit():
         {"size": 30},
         {"concepts": 0},
         {"concepts": 1},
-        {"guide_balance": 0.5},
+        {"guide.balance": 0.5},
         {"loss": "l3"},
     ],
 )
 def test_bad_settings_are_named(tiny, change):
     with pytest.raises(ConfigError, match=next(iter(change))):
-        dataclasses.replace(tiny, **change)
+        changed(tiny, change)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from d2cp.config.debias import DebiasConfig
-from d2cp.debias.loop import learning_rate
+from d2cp.debias.loop import Plan, learning_rate
 from d2cp.methods.elrep import elastic_penalty
 from d2cp.methods.pde import Pde, expanding, expansion_order, subset_size
 
@@ -39,12 +39,13 @@ def test_order_and_rate_over_a_budget(make_task):
     positions = order(0)
     sequence, warm = expansion_order(task.groups, seed=task.seed)
     interval, start = 10, 14  # 200 steps: an interval is 10 of them, the start after 140
-    assert changes["epoch_size"] == interval * 16 and changes["scheduler_step"] == start
+    assert changes["epoch_size"] == interval * 16 and changes["lr_every"] == start
     assert set(positions(start - 1)) <= set(sequence[:warm])
     assert set(positions(start)) <= set(sequence[: warm + 10])
     assert set(positions(start)) - set(sequence[:warm])
     config = replace(DebiasConfig(), **changes)
-    rates = [learning_rate(config, epoch) / config.lr for epoch in (0, 13, 14, 19)]
+    plan = Plan(per_epoch=10, total=200, evaluate_every=200)
+    rates = [learning_rate(config, 10 * e, plan) / config.lr for e in (0, 13, 14, 19)]
     assert np.allclose(rates, [1, 1, 0.01, 0.01])
 
 

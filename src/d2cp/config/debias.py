@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from d2cp.core.optimisers import OPTIMISERS, SCHEDULES, require_known
 from d2cp.errors import ConfigError
 
 SelectionRule = Literal["val_true_groups", "val_pseudo_groups", "val_worst_class"]
@@ -37,9 +38,10 @@ class DebiasConfig:
     momentum: float = 0.9
     weight_decay: float = 1e-3
     clip: float = 1.0
-    scheduler: Literal["none", "step"] = "none"
-    scheduler_step: int = 10  # epochs; the paper gives neither this nor gamma
-    scheduler_gamma: float = 0.1
+    optimiser: str = "sgd"  # by name: `d2cp.core.optimisers`
+    lr_schedule: str = "constant"
+    lr_every: int = 10  # epochs; the paper gives neither this nor gamma
+    lr_gamma: float = 0.1
     ema: float = 0.0  # decay of an average of the weights, which is what is kept; 0: no average
 
     # prompts and heads
@@ -72,13 +74,13 @@ class DebiasConfig:
     evaluate_per_group: int = 0  # at most so many validation images per group; 0: all
 
     def __post_init__(self) -> None:
-        positive = ("image_size", "epochs", "batch_size", "lr", "prompt_length", "scheduler_step")
+        positive = ("image_size", "epochs", "batch_size", "lr", "prompt_length", "lr_every")
         for name in (*positive, "adapter_hidden"):
             _require(getattr(self, name) > 0, self, name, "a number above 0")
         not_negative = (
             *("epoch_size", "max_steps", "momentum", "weight_decay", "clip", "alpha", "eta"),
             "feature_draws",
-            *("evaluate_every", "evaluate_per_group", "head_init", "scheduler_gamma"),
+            *("evaluate_every", "evaluate_per_group", "head_init", "lr_gamma"),
             *("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a"),
         )
         for name in not_negative:
@@ -86,6 +88,8 @@ class DebiasConfig:
         _require(self.resize >= self.image_size, self, "resize", f"at least {self.image_size}")
         for name in ("prompt_dropout", "ema"):
             _require(0 <= getattr(self, name) < 1, self, name, "a share in [0, 1)")
+        require_known(self.optimiser, OPTIMISERS, "debias.optimiser")
+        require_known(self.lr_schedule, SCHEDULES, "debias.lr_schedule")
         if self.dual_branch and not self.use_pseudo:
             raise ConfigError(
                 "dual_branch is on and use_pseudo is off",

@@ -2,10 +2,131 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Literal, get_args, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args, get_type_hints
 
+from d2cp.core.optimisers import OPTIMISERS, SCHEDULES, require_known
 from d2cp.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """f_C: an image to the scalars that no guide gives."""
+
+    kind: Literal["paper", "code"] = "paper"
+    """`paper` (plain convolutions, two hidden layers) or `code` (batch-norm, residual)."""
+    width: int = 16
+    """Channels of the first convolution (EncDiff: 64 in the paper, 128 in the code)."""
+    hidden: int = 128
+    """Width of the two hidden layers of the `paper` encoder (EncDiff: 256)."""
+
+    def __post_init__(self) -> None:
+        _check(self, "encoder", {"width": 1, "hidden": 1})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokensConfig:
+    """Φ: a scalar to the token that the U-Net attends to."""
+
+    map: Literal["per-concept", "shared"] = "per-concept"
+    """One small network per concept, or a shared trunk with a learned embedding of each."""
+    hidden: tuple[int, ...] = (32, 32)
+    """Widths of the hidden layers of Φ (EncDiff's code: 64, 128)."""
+    dim: int = 16
+    """D: length of a concept token (EncDiff: 32 in the paper, 16 in the code)."""
+    gain: float = 1.0
+    """Factor on each layer of Φ at the start. Small tokens are read late, too late
+    for a short run."""
+
+    def __post_init__(self) -> None:
+        _check(self, "tokens", {"dim": 1})
+        if self.gain <= 0:
+            raise ConfigError(f"disentangle.tokens.gain = {self.gain}", expected="above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UNetConfig:
+    """The denoiser ε_θ."""
+
+    channels: tuple[int, ...] = (32, 64)
+    """Channels of each level, finest first."""
+    layers: int = 1
+    """Residual blocks of a level."""
+    heads: int = 4
+    """Attention heads."""
+    attention: tuple[int, ...] = (1,)
+    """Levels (0 = finest) that attend to the tokens; the middle always does."""
+    sketch: int = 0
+    """Channels of a sketch that the U-Net sees beside z_t: a linear picture of each token, summed
+    over the concepts. Attention alone learns late where a token's content belongs. 0 = none, as
+    EncDiff has it."""
+
+    def __post_init__(self) -> None:
+        _check(self, "unet", {"layers": 1, "heads": 1, "sketch": 0})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EMAConfig:
+    """The average of the weights that stage 1 ends with: decay min(decay, (1+n)/(10+n)) at step
+    n, so that a short run forgets its start."""
+
+    decay: float = 0.995
+    """0 = no average (EncDiff: .9999)."""
+    scope: Literal["all", "denoiser"] = "all"
+    """What is averaged (EncDiff: all in the paper, the denoiser in the code)."""
+
+    def __post_init__(self) -> None:
+        _check(self, "ema", {"decay": 0})
+
+
+@dataclass(frozen=True, kw_only=True)
+class VQConfig:
+    """The autoencoder of `space = "vq"`: 4 times smaller latents of 3 channels."""
+
+    channels: tuple[int, ...] = (32, 64, 128)
+    """Channels of each level."""
+    codebook: int = 2048
+    """Entries of the codebook."""
+    steps: int = 2000
+    batch: int = 32
+    lr: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _check(self, "vq", {"steps": 1, "batch": 1, "codebook": 2})
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuideConfig:
+    """Concepts that see what a lazy classifier sees (beyond the paper)."""
+
+    concepts: int = 9
+    """How many of the K scalars come from the guide, at most: never more than one fewer than there
+    are classes, nor than half of K. 0 = the paper's form."""
+    folds: int = 2
+    """Lazy classifiers; an image's scalar comes from the one that never saw its label."""
+    width: int = 16
+    steps: int = 300
+    batch: int = 64
+    lr: float = 2e-3
+    q: float = 0.7
+    """q of the generalised cross-entropy; 0 = plain cross-entropy."""
+    shift: float = 0.1
+    """Augmentation of the guide: random shift, as a share of the side."""
+    flip: bool = False
+    """Augmentation of the guide: random mirror images, which hide a cue of left and right."""
+
+    balance: float = 50.0
+    """Images whose label the guide does not foresee are drawn more often, up to this many times, so
+    that class and cue come independent of each other: else the cue's token tells the denoiser the
+    class, and a swap of it changes both. 1 = all images alike."""
+    decorrelate: float = 1.0
+    """Weight of the squared correlation of the other scalars with the guide's, so that these do
+    not copy the cue and a swap of the guided concept changes it alone."""
+
+    def __post_init__(self) -> None:
+        least = {"concepts": 0, "folds": 2, "steps": 1, "batch": 2, "balance": 1, "decorrelate": 0}
+        _check(self, "guide", least)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +144,7 @@ class DisentangleConfig:
     # Concepts.
     concepts: int = 10
     """K: scalars per image."""
-    encoder: Literal["paper", "code"] = "paper"
-    """f_C: `paper` (plain convolutions, two hidden layers) or `code` (batch-norm, residual)."""
-    encoder_width: int = 16
-    """Channels of the first convolution (EncDiff: 64 in the paper, 128 in the code)."""
-    encoder_hidden: int = 128
-    """Width of the two hidden layers of the `paper` encoder (EncDiff: 256)."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
     scalar_norm: bool = True
     """Standardise the encoder's scalars over the batch. They start near zero, where every token is
     almost a constant and a short run never learns to read it. Off: as EncDiff has it."""
@@ -36,32 +152,12 @@ class DisentangleConfig:
     """Weight of the squared correlation of the encoder's scalars with each other. Standardised,
     they all grow along the one strongest direction and become copies. With several processes
     each takes its share of the batch. 0: as EncDiff has it."""
-    token_map: Literal["per-concept", "shared"] = "per-concept"
-    """Φ: one small network per concept, or a shared trunk with a learned embedding of each."""
-    token_hidden: tuple[int, ...] = (32, 32)
-    token_dim: int = 16
-    """D: length of a concept token (EncDiff: 32 in the paper, 16 in the code)."""
-    token_gain: float = 1.0
-    """Factor on each layer of Φ at the start. Small tokens are read late, too late
-    for a short run."""
-
-    # Denoiser.
-    unet_channels: tuple[int, ...] = (32, 64)
-    unet_layers: int = 1
-    unet_heads: int = 4
-    unet_attention: tuple[int, ...] = (1,)
-    """Levels of the U-Net (0 = finest) that attend to the tokens; the middle always does."""
-
-    unet_sketch: int = 0
-    """Channels of a sketch that the U-Net sees beside z_t: a linear picture of each token, summed
-    over the concepts. Attention alone learns late where a token's content belongs. 0 = none, as
-    EncDiff has it."""
+    tokens: TokensConfig = field(default_factory=TokensConfig)
+    unet: UNetConfig = field(default_factory=UNetConfig)
 
     # Diffusion.
     timesteps: int = 1000
-    schedule: Literal["cosine", "scaled_linear"] = "cosine"
-    beta_start: float = 0.0015
-    beta_end: float = 0.0155
+    noise_schedule: Literal["cosine", "scaled_linear"] = "cosine"
     loss: Literal["mse", "l1"] = "mse"
     predict: Literal["z0", "eps"] = "z0"
     """What the network's output means; the loss is on ε̂ either way. `eps` (EncDiff) must carry all
@@ -79,85 +175,30 @@ class DisentangleConfig:
     steps: int = 500
     batch: int = 64
     lr: float = 2e-3
-    lr_decay: Literal["constant", "cosine"] = "cosine"
+    optimiser: str = "adamw"
+    """By name: `d2cp.core.optimisers`."""
+    lr_schedule: str = "cosine"
+    """`constant` or `cosine`, after the warm-up."""
     warmup: int = 30
     weight_decay: float = 0.01
     clip: float = 1.0
     """Largest norm of the gradient; 0 = no clipping."""
-    ema: float = 0.995
-    ema_warmup: bool = True
-    """Decay min(ema, (1+n)/(10+n)) at step n, so that a short run forgets its start."""
-    ema_scope: Literal["all", "denoiser"] = "all"
+    ema: EMAConfig = field(default_factory=EMAConfig)
     precision: Literal["no", "bf16", "fp16"] = "no"
 
-    # VQ autoencoder (space = vq).
-    vq_channels: tuple[int, ...] = (32, 64, 128)
-    vq_layers: int = 1
-    vq_latent: int = 3
-    vq_codebook: int = 2048
-    vq_commitment: float = 0.25
-    vq_steps: int = 2000
-    vq_batch: int = 32
-    vq_lr: float = 1e-3
-
-    # Guide: tokens that see what a lazy classifier sees (beyond the paper).
-    guide_concepts: int = 9
-    """How many of the K scalars come from the guide, at most: never more than one fewer than there
-    are classes, nor than half of K. 0 = the paper's form."""
-    guide_folds: int = 2
-    """Lazy classifiers; an image's scalar comes from the one that never saw its label."""
-    guide_width: int = 16
-    guide_steps: int = 300
-    guide_batch: int = 64
-    guide_lr: float = 2e-3
-    guide_weight_decay: float = 0.05
-    guide_q: float = 0.7
-    """q of the generalised cross-entropy; 0 = plain cross-entropy."""
-    guide_shift: float = 0.1
-    """Augmentation of the guide: random shift, as a share of the side."""
-    guide_flip: bool = False
-    """Augmentation of the guide: random mirror images, which hide a cue of left and right."""
-
-    guide_balance: float = 50.0
-    """Images whose label the guide does not foresee are drawn more often, up to this many times, so
-    that class and cue come independent of each other: else the cue's token tells the denoiser the
-    class, and a swap of it changes both. 1 = all images alike."""
-    guide_decorrelate: float = 1.0
-    """Weight of the squared correlation of the other scalars with the guide's, so that these do
-    not copy the cue and a swap of the guided concept changes it alone."""
+    vq: VQConfig = field(default_factory=VQConfig)
+    guide: GuideConfig = field(default_factory=GuideConfig)
 
     # Pictures.
     ddim_steps: int = 25
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for name in (f.name for f in fields(self)):
-            choices = [c for c in get_args(hints[name]) if isinstance(c, str)]
-            if choices and getattr(self, name) not in choices:
-                raise ConfigError(
-                    f"disentangle.{name} = {getattr(self, name)!r}",
-                    expected=" or ".join(choices),
-                    remedy=f"choose one of these for {name}",
-                )
-        least = {"size": 8, "concepts": 1, "token_dim": 1, "steps": 1, "batch": 2, "timesteps": 2}
-        least |= {"guide_concepts": 0, "guide_folds": 2, "ddim_steps": 1, "vq_steps": 1}
-        for name, low in least.items():
-            if getattr(self, name) < low:
-                raise ConfigError(
-                    f"disentangle.{name} = {getattr(self, name)}", expected=f"at least {low}"
-                )
-        for name in ("decorrelate", "guide_decorrelate", "unet_sketch"):
-            if getattr(self, name) < 0:
-                raise ConfigError(
-                    f"disentangle.{name} = {getattr(self, name)}", expected="0 or more"
-                )
-        if self.guide_balance < 1:
-            raise ConfigError(
-                f"disentangle.guide_balance = {self.guide_balance}", expected="1 or more"
-            )
-        for name in ("token_gain", "noise_bias"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"disentangle.{name} = {getattr(self, name)}", expected="above 0")
+        least = {"size": 8, "concepts": 1, "steps": 1, "batch": 2, "timesteps": 2, "ddim_steps": 1}
+        _check(self, "", {**least, "decorrelate": 0})
+        require_known(self.optimiser, OPTIMISERS, "disentangle.optimiser")
+        require_known(self.lr_schedule, SCHEDULES, "disentangle.lr_schedule")
+        if self.noise_bias <= 0:
+            raise ConfigError(f"disentangle.noise_bias = {self.noise_bias}", expected="above 0")
         block = self.unshuffle if self.space == "pixel" else 4
         if block < 1 or self.size % block:
             raise ConfigError(
@@ -165,9 +206,28 @@ class DisentangleConfig:
                 expected="a side that divides into whole blocks",
                 remedy="change size, or unshuffle in pixel space",
             )
-        if self.guide_concepts and self.concepts < 2:
+        if self.guide.concepts and self.concepts < 2:
             raise ConfigError(
                 f"disentangle.concepts = {self.concepts}",
                 expected="at least 2 with a guide: one of its own and one of the encoder's",
-                remedy="raise concepts, or set guide_concepts = 0",
+                remedy="raise concepts, or set guide.concepts = 0",
+            )
+
+
+def _check(config: Any, part: str, least: Mapping[str, float]) -> None:
+    """Names among their choices, numbers not below `least`."""
+    where = f"disentangle.{part}." if part else "disentangle."
+    hints = get_type_hints(type(config))
+    for name in (f.name for f in fields(config)):
+        choices = [c for c in get_args(hints[name]) if isinstance(c, str)]
+        if choices and getattr(config, name) not in choices:
+            raise ConfigError(
+                f"{where}{name} = {getattr(config, name)!r}",
+                expected=" or ".join(choices),
+                remedy=f"choose one of these for {name}",
+            )
+    for name, low in least.items():
+        if getattr(config, name) < low:
+            raise ConfigError(
+                f"{where}{name} = {getattr(config, name)}", expected=f"at least {low}"
             )

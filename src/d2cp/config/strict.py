@@ -90,7 +90,11 @@ def parse_assignment(text: str) -> dict[str, Any]:
         value = tomllib.loads(f"v = {raw.strip()}")["v"]
     except tomllib.TOMLDecodeError:
         value = raw.strip()
-    for part in reversed(name.strip().split(".")):
+    return _nested(name.strip(), value)
+
+
+def _nested(name: str, value: Any) -> dict[str, Any]:
+    for part in reversed(name.split(".")):
         value = {part: value}
     return value  # type: ignore[no-any-return]
 
@@ -103,3 +107,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         both = isinstance(old, Mapping) and isinstance(value, Mapping)
         merged[key] = merge(old, value) if both else value  # type: ignore[arg-type]
     return merged
+
+
+def changed(config: T, changes: Mapping[str, Any]) -> T:
+    """A copy of a configuration with `{"part.key": value}` laid over it, checked like the rest."""
+    values: dict[str, Any] = dataclasses.asdict(config)  # type: ignore[call-overload]
+    for name, value in changes.items():
+        values = merge(values, _nested(name, value))
+    return build(type(config), values)

@@ -21,6 +21,7 @@ from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_s
 from d2cp.core.finite import require_finite
 from d2cp.core.interrupts import held_back
 from d2cp.core.metrics_log import MetricsLog
+from d2cp.core.optimisers import Moment, make_optimiser, scheduled
 from d2cp.core.progress import progress
 from d2cp.data.loader import prefetch
 from d2cp.errors import TrainingError
@@ -80,11 +81,15 @@ class Plan:
         return done % self.evaluate_every == 0 or done == self.total
 
 
-def learning_rate(config: DebiasConfig, epoch: int) -> float:
-    """StepLR as a function of the epoch."""
-    if config.scheduler == "none":
-        return config.lr
-    return config.lr * config.scheduler_gamma ** (epoch // config.scheduler_step)
+def learning_rate(config: DebiasConfig, step: int, plan: Plan) -> float:
+    at = Moment(
+        step=step,
+        steps=plan.total,
+        epoch=step // plan.per_epoch,
+        every=config.lr_every,
+        gamma=config.lr_gamma,
+    )
+    return scheduled(config.lr_schedule, config.lr, at)
 
 
 def fit(
@@ -107,8 +112,12 @@ def fit(
     accelerator = accelerator or Accelerator()
     module.to(accelerator.device)
     parameters = [p for p in module.parameters() if p.requires_grad]
-    optimizer = torch.optim.SGD(
-        parameters, lr=config.lr, momentum=config.momentum, weight_decay=config.weight_decay
+    optimizer = make_optimiser(
+        config.optimiser,
+        parameters,
+        lr=config.lr,
+        weight_decay=config.weight_decay,
+        momentum=config.momentum,
     )
     plan = Plan.of(config, epoch_size)
     fitted, best = Fitted(0, 0, None), {}
@@ -127,7 +136,7 @@ def fit(
         for batch in prefetch(batches, ahead=ahead):
             batch = batch.to(accelerator.device)
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate(config, batch.epoch)
+                group["lr"] = learning_rate(config, batch.step, plan)
             loss, figures = _loss(step, batch, optimizer, accelerator)
             value = loss.item()
             rows = batch.rows.tolist()

@@ -23,6 +23,8 @@ from d2cp.disentangle.concept_loop import Recipe, Watch, fit
 
 STAGE = "disentangle/autoencoder"
 PLAIN_SHARE = 0.2
+LATENT, LAYERS = 3, 1  # channels of a latent, residual blocks of a level
+COMMITMENT = 0.25
 
 
 class VQSpace(nn.Module):
@@ -32,19 +34,19 @@ class VQSpace(nn.Module):
 
     def __init__(self, config: DisentangleConfig) -> None:
         super().__init__()
-        levels = len(config.vq_channels)
-        self.channels = config.vq_latent
+        levels = len(config.vq.channels)
+        self.channels = LATENT
         self.side = config.size // 2 ** (levels - 1)
-        self.commitment = config.vq_commitment
+        self.commitment = COMMITMENT
         self.net = VQModel(
-            block_out_channels=config.vq_channels,
+            block_out_channels=config.vq.channels,
             down_block_types=("DownEncoderBlock2D",) * levels,
             up_block_types=("UpDecoderBlock2D",) * levels,
-            layers_per_block=config.vq_layers,
-            latent_channels=config.vq_latent,
-            vq_embed_dim=config.vq_latent,
-            num_vq_embeddings=config.vq_codebook,
-            norm_num_groups=min(32, config.vq_channels[0] // 2),
+            layers_per_block=LAYERS,
+            latent_channels=LATENT,
+            vq_embed_dim=LATENT,
+            num_vq_embeddings=config.vq.codebook,
+            norm_num_groups=min(32, config.vq.channels[0] // 2),
             sample_size=config.size,
         )
 
@@ -95,10 +97,10 @@ def train_autoencoder(
     that step's images: vectors nobody is near would never be used."""
     with seeded(seed, STAGE):
         space = VQSpace(config).to(accelerator.device)
-    plain = int(PLAIN_SHARE * config.vq_steps)
+    plain = int(PLAIN_SHARE * config.vq.steps)
 
     def rows_at(step: int) -> NDArray[np.int64]:
-        return rows[batch_positions(seed, STAGE, step, config.vq_batch, len(rows))]
+        return rows[batch_positions(seed, STAGE, step, config.vq.batch, len(rows))]
 
     def loss_at(module: nn.Module, step: int) -> Tensor:
         chosen = rows_at(step)
@@ -111,10 +113,10 @@ def train_autoencoder(
         return loss
 
     recipe = Recipe(
-        steps=config.vq_steps,
-        batch=config.vq_batch,
-        lr=config.vq_lr,
-        warmup=min(100, config.vq_steps // 10),
+        steps=config.vq.steps,
+        batch=config.vq.batch,
+        lr=config.vq.lr,
+        warmup=min(100, config.vq.steps // 10),
     )
     fit(space, loss_at, recipe, accelerator, watch.part("autoencoder"), STAGE, rows_at)
     return space.requires_grad_(False)

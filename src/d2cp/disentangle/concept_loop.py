@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from d2cp.core.averaging import Average
 from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
 from d2cp.core.finite import require_finite
 from d2cp.core.interrupts import held_back
+from d2cp.core.optimisers import Moment, make_optimiser, scheduled
 from d2cp.core.progress import Bar, progress
 
 LOG_EVERY = 20
@@ -63,7 +63,8 @@ class Recipe:
     steps: int
     batch: int
     lr: float
-    lr_decay: str = "cosine"
+    optimiser: str = "adamw"
+    lr_schedule: str = "cosine"
     warmup: int = 0
     weight_decay: float = 0.0
     clip: float = 1.0
@@ -73,13 +74,8 @@ class Recipe:
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Linear warm-up, then constant or half a cosine."""
-    if step < recipe.warmup:
-        return recipe.lr * (step + 1) / recipe.warmup
-    if recipe.lr_decay == "constant":
-        return recipe.lr
-    done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
-    return recipe.lr * 0.5 * (1 + math.cos(math.pi * done))
+    at = Moment(step=step, steps=recipe.steps, warmup=recipe.warmup)
+    return scheduled(recipe.lr_schedule, recipe.lr, at)
 
 
 def fit(
@@ -98,8 +94,8 @@ def fit(
     ends with the same bits.
     """
     weights = [p for p in module.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(
-        weights, lr=recipe.lr, weight_decay=recipe.weight_decay, fused=True
+    optimizer = make_optimiser(
+        recipe.optimiser, weights, lr=recipe.lr, weight_decay=recipe.weight_decay
     )
     module.train()
     wrapped, optimizer = accelerator.prepare(module, optimizer)

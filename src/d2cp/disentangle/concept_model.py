@@ -37,25 +37,25 @@ class ConceptModel(nn.Module):
         with seeded(seed, "disentangle/init"):
             free = config.concepts - self.guided
             self.encoder = build_encoder(
-                config.encoder, config.size, free, config.encoder_width, config.encoder_hidden
+                config.encoder.kind, config.size, free, config.encoder.width, config.encoder.hidden
             )
             self.norm = nn.BatchNorm1d(free, affine=False) if config.scalar_norm else nn.Identity()
             self.tokens = build_tokens(
-                config.token_map,
+                config.tokens.map,
                 config.concepts,
-                config.token_hidden,
-                config.token_dim,
-                config.token_gain,
+                config.tokens.hidden,
+                config.tokens.dim,
+                config.tokens.gain,
             )
             self.denoiser = build_denoiser(config, space.channels, space.side)
             self.sketch = (
-                Sketch(config.concepts, config.token_dim, config.unet_sketch, space.side)
-                if config.unet_sketch
+                Sketch(config.concepts, config.tokens.dim, config.unet.sketch, space.side)
+                if config.unet.sketch
                 else None
             )
         self.register_buffer("latent_mean", torch.zeros(()))
         self.register_buffer("latent_std", torch.ones(()))
-        bar = alphas_cumprod(config.schedule, config.timesteps, config.beta_start, config.beta_end)
+        bar = alphas_cumprod(config.noise_schedule, config.timesteps)
         self.register_buffer("alpha_bar", bar)
 
     @property

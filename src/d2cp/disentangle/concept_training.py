@@ -60,11 +60,11 @@ def train_concepts(
     guide: Guide | None = None
     guided = torch.zeros(len(rows), 0, device=accelerator.device)
     weights: NDArray[np.float64] | None = None
-    if config.guide_concepts and len(np.unique(y)) > 1:
+    if config.guide.concepts and len(np.unique(y)) > 1:
         guide, logits = train_guide(store, rows, y, config, seed, accelerator, watch)
         guided = guide.scalars_from(logits, guide.folds)
         foreseen = cross_fitted(logits, guide.folds).argmax(1).cpu().numpy()
-        weights = draw_weights(foreseen, y, config.guide_balance)
+        weights = draw_weights(foreseen, y, config.guide.balance)
     model = ConceptModel(config, space, guide, seed).to(accelerator.device)
     _set_latent_scale(model, store, rows, seed)
     latents = _all_latents(model, store, rows) if space.quantises else None
@@ -88,9 +88,9 @@ def train_concepts(
         predicted, scalars = module(images, guided[where[share]], z_t, t)
         weight = min_snr_weight(model.alpha_bar[t], config.min_snr) if config.min_snr else None
         loss = noise_loss(predicted, noise, config.loss, weight)
-        if model.guided and config.guide_decorrelate:
+        if model.guided and config.guide.decorrelate:
             copies = squared_correlation(*model.split(scalars))
-            loss = loss + config.guide_decorrelate * copies
+            loss = loss + config.guide.decorrelate * copies
         if config.decorrelate:
             free, _ = model.split(scalars)
             loss = loss + config.decorrelate * squared_correlation_within(free)
@@ -100,13 +100,13 @@ def train_concepts(
         steps=config.steps,
         batch=config.batch,
         lr=config.lr,
-        lr_decay=config.lr_decay,
+        optimiser=config.optimiser,
+        lr_schedule=config.lr_schedule,
         warmup=config.warmup,
         weight_decay=config.weight_decay,
         clip=config.clip,
-        ema=config.ema,
-        ema_warmup=config.ema_warmup,
-        ema_prefix="denoiser." if config.ema_scope == "denoiser" else "",
+        ema=config.ema.decay,
+        ema_prefix="denoiser." if config.ema.scope == "denoiser" else "",
     )
     fit(model, loss_at, recipe, accelerator, watch, STAGE, lambda step: rows[positions(step)])
     return model

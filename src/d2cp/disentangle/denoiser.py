@@ -22,19 +22,19 @@ class Sketch(nn.Module):
 
 
 def build_denoiser(config: DisentangleConfig, channels: int, side: int) -> UNet2DConditionModel:
-    levels = range(len(config.unet_channels))
-    down = ["CrossAttnDownBlock2D" if i in config.unet_attention else "DownBlock2D" for i in levels]
-    up = ["CrossAttnUpBlock2D" if i in config.unet_attention else "UpBlock2D" for i in levels]
+    levels = range(len(config.unet.channels))
+    down = ["CrossAttnDownBlock2D" if i in config.unet.attention else "DownBlock2D" for i in levels]
+    up = ["CrossAttnUpBlock2D" if i in config.unet.attention else "UpBlock2D" for i in levels]
     return UNet2DConditionModel(
         sample_size=side,
-        in_channels=channels + config.unet_sketch,
+        in_channels=channels + config.unet.sketch,
         out_channels=channels,
-        block_out_channels=config.unet_channels,
-        layers_per_block=config.unet_layers,
+        block_out_channels=config.unet.channels,
+        layers_per_block=config.unet.layers,
         down_block_types=tuple(down),
         up_block_types=tuple(reversed(up)),
-        cross_attention_dim=config.token_dim,
-        attention_head_dim=config.unet_heads,  # diffusers means the number of heads here
-        norm_num_groups=min(32, config.unet_channels[0] // 4),
+        cross_attention_dim=config.tokens.dim,
+        attention_head_dim=config.unet.heads,  # diffusers means the number of heads here
+        norm_num_groups=min(32, config.unet.channels[0] // 4),
         resnet_time_scale_shift="scale_shift",
     )

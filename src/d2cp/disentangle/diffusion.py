@@ -8,15 +8,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+BETAS = (0.0015, 0.0155)  # first and last, EncDiff's code
 
-def alphas_cumprod(schedule: str, timesteps: int, beta_start: float, beta_end: float) -> Tensor:
+
+def alphas_cumprod(schedule: str, timesteps: int) -> Tensor:
     """ᾱ_t for t = 0 … T−1: `cosine` (EncDiff's paper) or √β-linear (EncDiff's code)."""
     if schedule == "cosine":
         t = torch.arange(timesteps + 1, dtype=torch.float64) / timesteps
         bar = torch.cos((t + 0.008) / 1.008 * math.pi / 2) ** 2
         betas = (1 - bar[1:] / bar[:-1]).clamp(max=0.999)
     else:
-        root = torch.linspace(beta_start**0.5, beta_end**0.5, timesteps, dtype=torch.float64)
+        first, last = (beta**0.5 for beta in BETAS)
+        root = torch.linspace(first, last, timesteps, dtype=torch.float64)
         betas = root**2
     return torch.cumprod(1 - betas, dim=0).float()
 

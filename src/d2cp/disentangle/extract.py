@@ -33,7 +33,7 @@ def extract(
         s = model.scalars(images, model.guided_scalars(images, some))
         scalars.append(s.float().cpu().numpy())
         tokens.append(model.concept_tokens(s).float().contiguous().cpu().numpy())
-    k, d = model.config.concepts, model.config.token_dim
+    k, d = model.config.concepts, model.config.tokens.dim
     if not scalars:
         return Concepts(np.zeros((0, k), np.float32), np.zeros((0, k, d), np.float32))
     return Concepts(np.concatenate(scalars), np.concatenate(tokens))

@@ -83,8 +83,8 @@ class Guide(nn.Module):
     @classmethod
     def sized(cls, config: DisentangleConfig, classes: int, images: int) -> Guide:
         """An untrained guide: one scalar fewer than there are classes, at most half of them all."""
-        concepts = min(config.guide_concepts, classes - 1, config.concepts // 2)
-        return cls(classes, concepts, config.guide_folds, config.guide_width, images)
+        concepts = min(config.guide.concepts, classes - 1, config.concepts // 2)
+        return cls(classes, concepts, config.guide.folds, config.guide.width, images)
 
     def fold_of(self, rows: NDArray[np.int64]) -> Tensor:
         """The fold of each training row; −1 for a row the guide never saw."""

@@ -19,6 +19,8 @@ from d2cp.disentangle.batches import batch_positions
 from d2cp.disentangle.concept_loop import Recipe, Watch, fit
 from d2cp.disentangle.guide import Guide, cross_fitted, generalised_cross_entropy
 
+WEIGHT_DECAY = 0.05
+
 
 def train_guide(
     store: Stored,
@@ -34,7 +36,7 @@ def train_guide(
     Beside the guide, its networks' logits [F,N,C] of these rows, whose folds are `guide.folds`.
     """
     values, labels = np.unique(y, return_inverse=True)
-    folds = assign_folds(len(rows), config.guide_folds, seed)
+    folds = assign_folds(len(rows), config.guide.folds, seed)
     with seeded(seed, "disentangle/guide"):
         guide = Guide.sized(config, len(values), len(rows))
     guide.to(accelerator.device)
@@ -46,11 +48,11 @@ def train_guide(
             store, rows[seen], labels[seen], len(values), config, seed, number, accelerator
         )
         recipe = Recipe(
-            steps=config.guide_steps,
-            batch=config.guide_batch,
-            lr=config.guide_lr,
-            warmup=min(20, config.guide_steps // 10),
-            weight_decay=config.guide_weight_decay,
+            steps=config.guide.steps,
+            batch=config.guide.batch,
+            lr=config.guide.lr,
+            warmup=min(20, config.guide.steps // 10),
+            weight_decay=WEIGHT_DECAY,
         )
         name = f"guide-{number}"
         rows_at = partial(_rows_at, rows[seen], config, seed, number)
@@ -75,7 +77,7 @@ def _stage(number: int) -> str:
 def _rows_at(
     rows: NDArray[np.int64], config: DisentangleConfig, seed: int, number: int, step: int
 ) -> NDArray[np.int64]:
-    return rows[batch_positions(seed, _stage(number), step, config.guide_batch, len(rows))]
+    return rows[batch_positions(seed, _stage(number), step, config.guide.batch, len(rows))]
 
 
 def _loss(
@@ -93,14 +95,14 @@ def _loss(
     balance = torch.from_numpy(len(labels) / (len(counts) * counts.clip(min=1))).float()
 
     def loss_at(net: nn.Module, step: int) -> Tensor:
-        where = batch_positions(seed, stage, step, config.guide_batch, len(rows))
+        where = batch_positions(seed, stage, step, config.guide.batch, len(rows))
         where = where[accelerator.process_index :: accelerator.num_processes]
         images = signed_view(store, rows[where])
         images = augment(images, torch_generator(seed, stage, step), config)
         target = torch.from_numpy(labels[where])
         weight = balance[target].to(accelerator.device)
         logits = net(images.to(accelerator.device))
-        each = generalised_cross_entropy(logits, target.to(accelerator.device), config.guide_q)
+        each = generalised_cross_entropy(logits, target.to(accelerator.device), config.guide.q)
         return (each * weight).mean()
 
     return loss_at
@@ -108,10 +110,10 @@ def _loss(
 
 def augment(images: Tensor, draw: torch.Generator, config: DisentangleConfig) -> Tensor:
     """Random mirror images and shifts (edges repeated): harder to remember, as easy to see."""
-    if config.guide_flip:
+    if config.guide.flip:
         flip = torch.rand(len(images), generator=draw) < 0.5
         images = torch.where(flip[:, None, None, None], images.flip(-1), images)
-    reach = round(config.guide_shift * images.shape[-1])
+    reach = round(config.guide.shift * images.shape[-1])
     if reach:
         side = images.shape[-1]
         padded = F.pad(images, (reach,) * 4, mode="replicate")

@@ -166,7 +166,7 @@ class CAdapter:
                 "batch_size": tuples * size,
                 "lr": float(params["lr"]),
                 "weight_decay": 5e-5,
-                "scheduler": "none",
+                "lr_schedule": "constant",
             },
             read=lambda rows, _draws, _epoch: task.space.frozen(rows),
         )

@@ -79,9 +79,9 @@ def expanding(task: Task, params: Params) -> tuple[Callable[[int], Order], dict[
 
     changes: dict[str, object] = {
         "epoch_size": interval * size,
-        "scheduler": "step",
-        "scheduler_step": start,
-        "scheduler_gamma": float(params["drop"]),
+        "lr_schedule": "step",
+        "lr_every": start,
+        "lr_gamma": float(params["drop"]),
     }
     return order, changes
 
