@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-run
 
-.PHONY: demo test lint tests clean
+.PHONY: demo test lint tests docs pictures clean
 
 demo: $(VENV)/.demo
 	$(BIN)/d2cp demo --out $(OUT)
@@ -22,6 +22,16 @@ lint: $(VENV)/.dev
 tests: $(VENV)/.dev
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
+# The site in site/, with a sample report: of $(OUT) where `make demo` made it, else of a quick run.
+docs: $(VENV)/.docs
+	$(BIN)/python -m tools.site.sample --run $(OUT)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "open site/index.html"
+
+# README's pictures again: the demo's run, and a search of rendered leaves. Needs a Chromium.
+pictures: demo $(VENV)/.dev
+	$(BIN)/python -m tools.pictures --run $(OUT)
+
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("d2cp needs Python 3.11 or newer, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
@@ -34,5 +44,9 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[dev]'
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[docs]'
+	touch $@ $(VENV)/.demo
+
 clean:
-	rm -rf $(VENV) $(OUT) build dist
+	rm -rf $(VENV) $(OUT) build dist site

@@ -44,22 +44,3 @@ def test_doctor_prints_json(capsys):
     found = {f["name"]: f["level"] for f in json.loads(out)}
     assert code == 0
     assert found["python"] == "ok" and found["packages"] == "ok" and found["device"] == "ok"
-
-
-def test_every_command_of_the_readme_takes_the_options_it_shows():
-    """Options in README's shell blocks exist: parsed by the real commands, not run."""
-    import re
-    from pathlib import Path
-
-    import typer
-
-    from d2cp.cli.app import app
-
-    commands = typer.main.get_command(app).commands
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^d2cp (\w+)([^#\n]*)", text, re.MULTILINE)
-    assert len(lines) >= 7
-    for name, rest in lines:
-        known = {option for p in commands[name].params for option in p.opts}
-        shown = set(re.findall(r"(?<!\S)--[a-z-]+", rest))
-        assert shown <= known, f"d2cp {name} has no {shown - known}"

@@ -1,7 +1,7 @@
 """`python -m tools.leaves FOLDER`: write the data set, ready for `d2cp check FOLDER`.
 
-In training a tag lies beside 90% of the oak leaves and 10% of the beech leaves; in validation and
-test beside half of each. `a` in metadata.csv says whether there is one: it scores, nothing else.
+In training a tag lies beside 90% of the magnolia leaves and 10% of the lilac leaves; in validation
+and test beside half of each. `a` in metadata.csv says whether there is one; it only scores.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tools.leaves.tag import add_tag
 from tools.leaves.texture import ground
 
 SHARES = {"train": 0.65, "val": 0.15, "test": 0.20}
-OVERSIZE = 2
+IMAGES, SIDE, OVERSIZE = 2000, 112, 2
 
 
 def render(seed: int, number: int, kind: str, tagged: bool, side: int) -> Image.Image:
@@ -59,9 +59,9 @@ def write(folder: Path, images: int, agreement: float, side: int, seed: int) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.leaves", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--images", type=int, default=2000)
+    parser.add_argument("--images", type=int, default=IMAGES)
     parser.add_argument("--agreement", type=float, default=0.9, help="of kind and tag, in training")
-    parser.add_argument("--side", type=int, default=112, help="pixels")
+    parser.add_argument("--side", type=int, default=SIDE, help="pixels")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     write(given.folder, given.images, given.agreement, given.side, given.seed)

@@ -6,7 +6,9 @@ import numpy as np
 
 from tools.leaves.texture import Field, blur, smooth
 
-KINDS = ("beech", "oak")
+KINDS = ("lilac", "magnolia")
+WIDEST = {"lilac": (0.30, 0.38), "magnolia": (0.62, 0.70)}
+"""Where the blade is widest, from the stalk (0) to the tip (1)."""
 GREENS = ((0.30, 0.45, 0.16), (0.42, 0.52, 0.20), (0.24, 0.36, 0.17), (0.55, 0.50, 0.20))
 AUTUMN = ((0.62, 0.40, 0.15), (0.55, 0.27, 0.13))
 
@@ -41,14 +43,13 @@ def _frame(draw: np.random.Generator, side: int) -> tuple[Field, Field]:
 
 
 def _outline(draw: np.random.Generator, along: Field, kind: str) -> Field:
-    """Half the width of the blade: smooth for a beech, lobed for an oak."""
+    """Half the width of the blade. A lilac leaf is widest towards its stalk, a magnolia leaf
+    towards its tip: the whole form tells, no small part of it does."""
     t = np.clip(along, 0, 1)
-    width = draw.uniform(0.24, 0.32)
-    form: Field = width * np.sin(np.pi * t ** draw.uniform(0.85, 1.1)) ** 0.7
-    if kind == "oak":
-        lobes = draw.uniform(3.6, 5.2)
-        form = form * (0.80 + 0.26 * np.cos(2 * np.pi * lobes * t + draw.uniform(0, 6.3)))
-    return form
+    low, high = WIDEST[kind]
+    widest = draw.uniform(low, high)
+    form: Field = draw.uniform(0.24, 0.32) * np.sin(np.pi * t ** (np.log(0.5) / np.log(widest)))
+    return np.clip(form, 0, None) ** 0.8 * 0.8
 
 
 def _blade(draw: np.random.Generator, along: Field, across: Field) -> Field:

@@ -1,0 +1,1 @@
+"""The pictures of README and the documentation, made from runs: light and dark, small files."""

@@ -1,0 +1,1 @@
+"""The documentation as a site: what `make docs` adds to the Markdown of `docs/`."""
