@@ -23,9 +23,11 @@ class Setting:
 
 
 def explain(cls: type, where: str = "") -> Iterator[Setting]:
-    """Every setting of a configuration class, those of nested classes under their own names."""
+    """Every setting of a configuration class, then those of nested classes under their own names:
+    a TOML table is written in one piece."""
     hints, notes = get_type_hints(cls), field_notes(cls)
-    for field in dataclasses.fields(cls):
+    own = sorted(dataclasses.fields(cls), key=lambda f: dataclasses.is_dataclass(hints[f.name]))
+    for field in own:
         hint, name = hints[field.name], f"{where}{field.name}"
         if dataclasses.is_dataclass(hint):
             yield from explain(hint, f"{name}.")  # type: ignore[arg-type]
