@@ -260,6 +260,36 @@ def test_default_folder_follows_the_environment(
     assert cache_module.default_cache_dir() == tmp_path / "own"
 
 
+def test_a_wrong_digest_in_the_index_heals(tree: Tree, cache: Path) -> None:
+    """Two digests exchanged would serve one image's pixels for the other's."""
+    table = load_table(tree(csv_set()))
+    right = np.array(open_images(table, 16, cache)[np.arange(len(table))])
+    (index,) = (cache / "digests").iterdir()
+    whole = index.read_text()
+    header, first, second, *rest = whole.splitlines()
+    (a, one), (b, other) = first.rsplit(",", 1), second.rsplit(",", 1)
+    index.write_text("\n".join([header, f"{a},{other}", f"{b},{one}", *rest]) + "\n")
+    assert np.array_equal(open_images(table, 16, cache)[np.arange(len(table))], right)
+    assert index.read_text() == whole
+    index.write_text(whole.replace(one, "0" * len(one)))
+    assert np.array_equal(open_images(table, 16, cache)[np.arange(len(table))], right)
+    assert index.read_text() == whole
+
+
+def test_new_content_with_the_old_size_and_time_is_seen(tree: Tree, cache: Path) -> None:
+    root = tree(csv_set())
+    table = load_table(root)
+    path = root / "img" / "00.png"
+    before = np.array(open_images(table, 16, cache)[np.array([0])])
+    status, data = path.stat(), Image.effect_noise((20, 16), 9).convert("RGB")
+    path.write_bytes(encode(data)[: status.st_size].ljust(status.st_size, b"\0"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    again = path.stat()
+    assert (again.st_size, again.st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    store = open_images(table, 16, cache)
+    assert 0 in store.bad or not np.array_equal(store[np.array([0])], before)
+
+
 def test_a_damaged_digest_index_is_computed_again(tree: Tree, cache: Path) -> None:
     root = tree(csv_set())
     key = opened(root, cache).key
@@ -289,7 +319,7 @@ def test_building_holds_few_images_in_memory(tree: Tree, cache: Path) -> None:
             with lock:
                 alive -= 1
 
-    from d2cp.data import open_images as openimages
+    from d2cp.data import image_access as openimages
 
     original = openimages.to_square
 

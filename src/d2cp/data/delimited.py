@@ -10,6 +10,7 @@ from pathlib import Path
 from d2cp.errors import DataError
 
 MAX_TEXT_BYTES = 512 * 2**20
+MAX_CELL = 4096  # longer than any path; an array of names has the width of the longest
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,12 @@ def parse(text: str, what: str) -> Rows:
     if len(set(header)) != len(header):
         raise DataError(f"{what} names a column twice: {', '.join(header)}")
     for row, line in numbered[1:]:
+        if longest := next((cell for cell in row if len(cell) > MAX_CELL), ""):
+            raise DataError(
+                f"{what}, line {line}: a field of {len(longest)} characters ({longest[:40]}…)",
+                expected=f"at most {MAX_CELL}",
+                remedy="look for a quotation mark that is not closed",
+            )
         if len(row) != len(header):
             raise DataError(
                 f"{what}, line {line}: {len(row)} fields",

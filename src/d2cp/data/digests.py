@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +18,7 @@ from d2cp.data.source import EncodedSource, Stamp
 from d2cp.errors import RunError
 
 T = TypeVar("T")
+_HEADER = ("name", "size", "mtime_ns", "ctime_ns", "digest")
 
 
 def digest_bytes(data: bytes) -> bytes:
@@ -100,17 +102,26 @@ def _read_index(path: Path | None) -> dict[Stamp, bytes]:
     known = {}
     try:
         with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
-            for name, size, mtime, digest in islice(csv.reader(file), 1, None):
-                known[Stamp(name, int(size), int(mtime))] = bytes.fromhex(digest)
-    except (OSError, ValueError, csv.Error):
+            header, *rows = csv.reader(file)
+        if header != [*_HEADER, _checksum(rows)]:
+            return {}
+        for name, *times, digest in rows:
+            known[Stamp(name, *(int(value) for value in times))] = bytes.fromhex(digest)
+    except (OSError, ValueError, TypeError, csv.Error):
         return {}
     return known
 
 
+def _checksum(rows: list[list[str]]) -> str:
+    """A digest that was altered, by a hand or a disk, would serve the pixels of another image."""
+    text = json.dumps(rows).encode()
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
 def _write_index(path: Path, known: dict[Stamp, bytes]) -> None:
     latest = {stamp.name: (stamp, digest) for stamp, digest in known.items()}
-    rows = [(*stamp, digest.hex()) for stamp, digest in latest.values()]
+    rows = [[str(part) for part in (*stamp, digest.hex())] for stamp, digest in latest.values()]
     try:
-        write_csv(path, ("name", "size", "mtime_ns", "digest"), rows)
+        write_csv(path, (*_HEADER, _checksum(rows)), rows)
     except (RunError, UnicodeEncodeError):
         return  # only a shortcut for the next time; the cache itself reports an unwritable disk

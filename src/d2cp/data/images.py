@@ -9,14 +9,18 @@ of our own making.
 
 from __future__ import annotations
 
+import contextlib
 import io
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from d2cp.data.decode_budget import BYTES_PER_PIXEL, MAX_PIXELS, POOL, too_costly
+
 MAX_BYTES = 64 * 2**20
-MAX_PIXELS = 64 * 2**20
 # An allow-list: Pillow's other plugins include some that start external programs.
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 EXTENSIONS = frozenset(
@@ -26,6 +30,7 @@ EXTENSIONS = frozenset(
 RESAMPLING = Image.Resampling.BILINEAR  # Pillow widens the filter when it shrinks: antialiased.
 DECODER_VERSION = 1  # part of the cache key: raise it when decoded pixels change
 
+BAND_PIXELS = 2**20
 _PLAIN = frozenset({"RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX", "HSV"})
 
 
@@ -41,7 +46,7 @@ def decode(data: bytes) -> Image.Image:
         raise UnreadableError(f"larger than {MAX_BYTES} bytes")
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            return _rgb(image)
+            return _rgb(image, data, own=True)
     except UnidentifiedImageError:
         raise UnreadableError(_unidentified(data)) from None
     except Exception as error:
@@ -51,7 +56,7 @@ def decode(data: bytes) -> Image.Image:
 def rgb(image: Image.Image) -> Image.Image:
     """An open image as `decode` would have made it from its file: upright, RGB, nothing clipped."""
     try:
-        return _rgb(image)
+        return _rgb(image, b"", own=False)
     except Exception as error:
         raise _reason(error) from None
 
@@ -77,20 +82,22 @@ def to_square(
     return np.asarray(image, dtype=np.uint8)
 
 
-def _check_header(image: Image.Image) -> None:
+def _check_header(image: Image.Image, data: bytes) -> None:
     width, height = image.size
     if min(width, height) < 2:
         raise UnreadableError(f"only {width}×{height} pixels")
-    if width * height > MAX_PIXELS:
-        raise UnreadableError(f"more than {MAX_PIXELS} pixels ({width}×{height})")
-    if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:
+    if reason := too_costly(image, data):
+        raise UnreadableError(reason)
+    # Not n_frames, which walks through all of them: a file can hold 40,000.
+    if image.format != "MPO" and getattr(image, "is_animated", False):
         raise UnreadableError("several frames or pages")
 
 
-def _rgb(image: Image.Image) -> Image.Image:
-    _check_header(image)
-    image.load()  # verify() would pass a file that is cut in half
-    return _to_rgb(_upright(image))
+def _rgb(image: Image.Image, data: bytes, *, own: bool) -> Image.Image:
+    _check_header(image, data)
+    with POOL.hold(image.width * image.height * BYTES_PER_PIXEL):
+        image.load()  # verify() would pass a file that is cut in half
+        return to_rgb(_upright(image, own))
 
 
 def _reason(error: Exception) -> UnreadableError:
@@ -104,38 +111,76 @@ def _reason(error: Exception) -> UnreadableError:
     return UnreadableError(f"damaged: {str(error) or type(error).__name__}"[:200])
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    try:
-        return ImageOps.exif_transpose(image)
-    except Exception:  # metadata that cannot be parsed says nothing about orientation
-        return image
+def _upright(image: Image.Image, own: bool) -> Image.Image:
+    """A caller's image is left as it is; our own need not be held twice."""
+    # Metadata that cannot be parsed says nothing about orientation.
+    with contextlib.suppress(Exception):
+        if not own:
+            return ImageOps.exif_transpose(image)
+        ImageOps.exif_transpose(image, in_place=True)
+    return image
 
 
-def _to_rgb(image: Image.Image) -> Image.Image:
+def to_rgb(image: Image.Image) -> Image.Image:
+    """Any mode as RGB; in bands of rows, so that a large image is held twice and not five times."""
     mode = image.mode
+    convert: Callable[[Image.Image], Image.Image]
+    if mode == "RGB" and "transparency" not in image.info:
+        return image
     # Deep modes first: Pillow's own conversions clip them.
     if mode.startswith("I"):
-        values = np.asarray(image).astype(np.int64)
-        if values.min() < 0 or values.max() > 65535:
-            raise UnreadableError("integer pixels outside 0…65535")
-        return _grey((values + 128) // 257)
-    if mode == "F":
-        return _grey(_float_values(np.asarray(image, dtype=np.float64)))
-    if mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
-        rgba = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
-    if mode not in _PLAIN:
+        convert = _integers
+    elif mode == "F":
+        convert = partial(_floats, scale=_float_scale(image))
+    elif mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        convert = _on_white
+    elif mode in _PLAIN:
+        convert = _converted
+    else:
         raise UnreadableError(f"pixel mode {mode} is not supported")
+    whole = Image.new("RGB", image.size)
+    for top, band in _bands(image):
+        whole.paste(convert(band), (0, top))
+    return whole
+
+
+def _bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
+    rows = max(1, BAND_PIXELS // image.width)
+    for top in range(0, image.height, rows):
+        yield top, image.crop((0, top, image.width, min(top + rows, image.height)))
+
+
+def _converted(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def _float_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Floats are read as 0…1, or as 0…255 where they exceed 1."""
-    if not np.isfinite(values).all():
-        raise UnreadableError("pixels that are not finite")
-    if values.min() < 0 or values.max() > 255:
-        raise UnreadableError("float pixels outside 0…255")
-    return np.rint(values * (255 if values.max() <= 1 else 1))
+def _on_white(image: Image.Image) -> Image.Image:
+    rgba = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
+
+
+def _integers(image: Image.Image) -> Image.Image:
+    values = np.asarray(image).astype(np.int64)
+    if values.min() < 0 or values.max() > 65535:
+        raise UnreadableError("integer pixels outside 0…65535")
+    return _grey((values + 128) // 257)
+
+
+def _float_scale(image: Image.Image) -> int:
+    """Floats are read as 0…1, or as 0…255 where any exceeds 1."""
+    highest = 0.0
+    for _, band in _bands(image):
+        values = np.asarray(band, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise UnreadableError("pixels that are not finite")
+        if values.min() < 0 or values.max() > 255:
+            raise UnreadableError("float pixels outside 0…255")
+        highest = max(highest, float(values.max()))
+    return 255 if highest <= 1 else 1
+
+
+def _floats(image: Image.Image, scale: int) -> Image.Image:
+    return _grey(np.rint(np.asarray(image, dtype=np.float64) * scale))
 
 
 def _grey(values: NDArray[np.int64] | NDArray[np.float64]) -> Image.Image:

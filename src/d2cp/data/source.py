@@ -17,11 +17,16 @@ from d2cp.data.images import MAX_BYTES, UnreadableError
 
 
 class Stamp(NamedTuple):
-    """A file's version: while it is the same, its digest need not be computed again."""
+    """A file's version: while it is the same, its digest need not be computed again.
+
+    Copying tools and `touch` can give new content the old modification time; the time of change is
+    the system's own.
+    """
 
     name: str
     size: int
     mtime_ns: int
+    ctime_ns: int
 
 
 class ImageSource(Protocol):
@@ -102,7 +107,7 @@ class FileSource:
             raise UnreadableError("not a regular file")
         if status.st_size > MAX_BYTES:
             raise UnreadableError(f"larger than {MAX_BYTES} bytes")
-        return Stamp(name, status.st_size, status.st_mtime_ns)
+        return Stamp(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def folder_outside(self) -> str:
         """The first folder, as the names spell it, that leads out of the bound; or nothing."""
@@ -124,7 +129,7 @@ class FileSource:
         digest = hashlib.blake2b(f"{self.centre_crop}".encode(), digest_size=16)
         for row in range(len(self)):
             try:
-                name, size, _ = self.stamp(row)
+                name, size = self.stamp(row)[:2]
             except UnreadableError:
                 name, size = str(self.names[row]), -1
             digest.update(f"{name}\0{size}\0".encode("utf-8", "surrogatepass"))

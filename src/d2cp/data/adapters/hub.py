@@ -39,6 +39,7 @@ class HubSource:
     part: NDArray[np.int64]
     row: NDArray[np.int64]
     version: int  # changes with the files
+    changed: int  # the system's own time of the latest change, which differs from copy to copy
     location: str
     centre_crop: int | None = None
 
@@ -49,7 +50,7 @@ class HubSource:
         return replace(self, part=self.part[indices], row=self.row[indices])
 
     def stamp(self, row: int) -> Stamp:
-        return Stamp(f"{self.part[row]}/{self.row[row]}", 0, self.version)
+        return Stamp(f"{self.part[row]}/{self.row[row]}", 0, self.version, self.changed)
 
     def read(self, row: int) -> bytes:
         cell = self.parts[self.part[row]][int(self.row[row])][self.column]
@@ -185,12 +186,13 @@ def _source(
 
     files = [path] if path.is_file() else sorted(_own_files(path))
     state = [(os.path.relpath(f, path), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    changed = max(file.stat().st_ctime_ns for file in files)
     version = int.from_bytes(hashlib.blake2b(repr(state).encode(), digest_size=7).digest(), "big")
     raw = tuple(
         dataset.select_columns([image]).cast_column(image, Image(decode=False))
         for dataset in datasets
     )
-    return HubSource(raw, image, part, row, version, str(path.resolve()))
+    return HubSource(raw, image, part, row, version, changed, str(path.resolve()))
 
 
 def _own_files(path: Path) -> Iterator[Path]:
