@@ -36,21 +36,22 @@ def presets(
 
 def explained(resolved: dict[str, Any]) -> Iterator[str]:
     """TOML lines that `--config` takes; what has no value yet is a comment."""
-    from d2cp.config.explained import explain
+    from d2cp.config.explained import Setting, explain
     from d2cp.config.whole import Config
 
-    table = ""
+    tables: dict[str, list[Setting]] = {}
     for setting in explain(Config):
-        *path, key = setting.name.split(".")
-        if setting.name == "preset":
-            continue
-        if ".".join(path) != table:
-            table = ".".join(path)
+        if setting.name != "preset":
+            tables.setdefault(setting.name.rpartition(".")[0], []).append(setting)
+    for table, settings in tables.items():
+        values = resolved
+        for part in filter(None, table.split(".")):
+            values = values[part]
+        if table:
             yield f"\n[{table}]"
-        yield from textwrap.wrap(setting.note, 96, initial_indent="# ", subsequent_indent="# ")
-        value = resolved
-        for part in path:
-            value = value[part]
-        held = value[key]
-        empty = held is None
-        yield f"# {key} = {setting.kind}" if empty else f"{key} = {json.dumps(held)}"
+        for setting in settings:
+            yield from textwrap.wrap(setting.note, 96, initial_indent="# ", subsequent_indent="# ")
+            key = setting.name.rpartition(".")[2]
+            held = values[key]
+            empty = held is None
+            yield f"# {key} = {setting.kind}" if empty else f"{key} = {json.dumps(held)}"
