@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d2cp.core.late_registration import register_with_transformers
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -28,3 +30,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+# `pipeline("image-classification", model=FOLDER)` then loads what `d2cp export` wrote.
+register_with_transformers("d2cp.export.model_type")

@@ -98,7 +98,7 @@ def test_shipped_model_gives_the_trained_logits_without_the_backbone(
 def test_hugging_face_can_load_the_folder(vit: Path, tmp_path: Path) -> None:
     ship(vit / "run" / "debias", tmp_path / "model")
     names = sorted(p.name for p in (tmp_path / "model").iterdir())
-    assert names == ["config.json", "model.safetensors", "preprocessor_config.json"]
+    assert names == ["README.md", "config.json", "model.safetensors", "preprocessor_config.json"]
     model = AutoModelForImageClassification.from_pretrained(tmp_path / "model").eval()
     assert model.config.id2label == dict(enumerate(NAMES))
     assert model.prefix_keys.shape[0] == 1 and not hasattr(model, "shortcut_head")

@@ -15,7 +15,8 @@ from d2cp.debias.logits import Classifier
 from d2cp.debias.prompts import prefixes
 from d2cp.debias.trained_files import Artifact
 from d2cp.errors import ConfigError
-from d2cp.export.hugging_face import D2CPClassifierConfig, D2CPForImageClassification
+from d2cp.export.hugging_face import D2CPForImageClassification
+from d2cp.export.model_type import D2CPClassifierConfig
 
 
 @torch.no_grad()
@@ -102,6 +103,9 @@ def save_deployed(model: D2CPForImageClassification, backbone: Backbone, directo
             "image_std": list(backbone.std),
         },
     )
+    # safetensors makes its files private; whoever may read the one may read the other
+    mode = (directory / "preprocessor_config.json").stat().st_mode
+    (directory / "model.safetensors").chmod(mode)
 
 
 def backbone_configuration(name_or_folder: str) -> dict[str, Any]:
@@ -116,4 +120,5 @@ def backbone_configuration(name_or_folder: str) -> dict[str, Any]:
     if config.model_type == "clip":
         config = config.vision_config
     values: dict[str, Any] = config.to_dict()
+    values.pop("_name_or_path", None)  # a folder of this machine
     return values

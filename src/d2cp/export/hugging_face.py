@@ -24,34 +24,7 @@ from transformers.utils import ModelOutput
 from d2cp.backbone import Backbone, backbone_from_config
 from d2cp.debias.adapters import Adapter
 from d2cp.debias.prompts import features_with_prefixes
-
-
-class D2CPClassifierConfig(PretrainedConfig):  # type: ignore[misc]
-    """`backbone` is the transformers configuration of the frozen ViT, as a dictionary."""
-
-    model_type = "d2cp_classifier"
-
-    def __init__(
-        self,
-        backbone: dict[str, Any] | None = None,
-        prompt_length: int = 10,
-        adapter_hidden: int = 0,
-        head_bias: bool = True,
-        shortcut_labels: list[str] | None = None,
-        image_size: int = 224,
-        resize: int = 256,
-        centre_crop: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        self.backbone = backbone
-        self.prompt_length = prompt_length
-        self.adapter_hidden = adapter_hidden  # above 0: adapters after the backbone, no prompts
-        self.head_bias = head_bias
-        self.shortcut_labels = shortcut_labels  # None: exported without the spurious branch
-        self.image_size = image_size
-        self.resize = resize
-        self.centre_crop = centre_crop  # cut out at native resolution first, as for CelebA
-        super().__init__(**kwargs)
+from d2cp.export.model_type import D2CPClassifierConfig
 
 
 @dataclass
@@ -118,7 +91,6 @@ def _library_config(values: dict[str, Any] | None) -> PretrainedConfig:
     return AutoConfig.for_model(values["model_type"], **plain)
 
 
-AutoConfig.register(D2CPClassifierConfig.model_type, D2CPClassifierConfig, exist_ok=True)
 AutoModelForImageClassification.register(
     D2CPClassifierConfig, D2CPForImageClassification, exist_ok=True
 )

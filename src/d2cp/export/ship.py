@@ -7,11 +7,13 @@ from pathlib import Path
 
 from d2cp.backbone import load_backbone
 from d2cp.backbone.load import quiet
-from d2cp.core.files import read_json, whole_folder
+from d2cp.core.files import read_json, whole_folder, write_text
+from d2cp.core.run_directory import RunDirectory
 from d2cp.debias.trained_files import load_artifact
 from d2cp.errors import RunError
 from d2cp.export.folded import backbone_configuration, deployed_model, save_deployed
-from d2cp.export.hugging_face import D2CPClassifierConfig
+from d2cp.export.model_card import model_card
+from d2cp.export.model_type import D2CPClassifierConfig
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ def ship(
             from d2cp.export.onnx_file import export_onnx
 
             difference = export_onnx(model, folder / "model.onnx")
+        run = RunDirectory(artifact_folder.parent)
+        if (run.path / "run.json").is_file():
+            card = model_card(run, artifact_folder.name, model.config.to_dict(), onnx=onnx)
+            write_text(folder / "README.md", card)
     return Shipped(sum(p.numel() for p in model.parameters()), difference)
 
 
