@@ -60,7 +60,7 @@ class Backbone(nn.Module):
 
     def embed(self, pixels: Tensor) -> Tensor:
         """Normalised pixels [B, 3, H, W] to tokens [B, T, D], CLS first."""
-        height, width = self._grid(pixels)
+        height, width = self.grid(*pixels.shape[-2:])
         batch = len(pixels)
         special, table = self._position_table(height, width)
         patches = self.patch(pixels).flatten(2).transpose(1, 2) + table
@@ -91,8 +91,8 @@ class Backbone(nn.Module):
             x = block(x, cls_only=index == self.depth - 1)
         return self.final_norm(x[:, 0])
 
-    def _grid(self, pixels: Tensor) -> tuple[int, int]:
-        height, width = pixels.shape[-2:]
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of patches; a size that does not divide into them is an error."""
         if height % self.patch_size or width % self.patch_size or not height or not width:
             down = max(1, min(height, width) // self.patch_size) * self.patch_size
             raise BackboneError(

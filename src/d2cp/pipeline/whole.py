@@ -19,7 +19,8 @@ def run_stages(
     control: bool = True,
 ) -> None:
     """Discover → environments → control and dual-branch model → evaluate."""
-    load_backbone(context.config.backbone)  # a wrong name is told now, not after stage 1
+    side = context.config.debias.image_size
+    load_backbone(context.config.backbone).grid(side, side)  # told now, not after stage 1
     found = discover(context, corrections)
     bits = environments(context, found)
     labels = labels_of(context, found, bits)
