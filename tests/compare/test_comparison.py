@@ -38,7 +38,13 @@ def cell(method: str, seed: int, worst: float, labels: tuple[str, ...] = ()) -> 
         },
     }
     facts = {"tier": "prompts", "trainable": 10, "passes": 100, "seconds": 1.5, "params": {}}
-    return {"results": [result], "group_labels": list(labels), "notes": [], **facts}
+    return {
+        "results": [result],
+        "group_labels": list(labels),
+        "mined_groups": method == "d2cp",
+        "notes": [],
+        **facts,
+    }
 
 
 CELLS = [
@@ -86,6 +92,7 @@ def test_tidy_rows_have_a_cell_a_column():
     assert len(rows) == 9 and all(len(row) == len(HEADER) for row in rows)
     assert rows[3][HEADER.index("group_labels")] == "train"
     assert rows[0][HEADER.index("group_labels")] == "none"
+    assert rows[6][HEADER.index("group_labels")] == "mined"
     assert whole["paper"] is None
 
 

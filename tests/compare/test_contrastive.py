@@ -12,11 +12,12 @@ from d2cp.compare.contrastive import supcon
 from d2cp.methods.c_adapter import (
     NEGATIVES,
     POSITIVES,
+    class_means,
     neighbours_of_other_classes,
     tuple_loss,
     tuple_order,
 )
-from d2cp.methods.cnc import contrastive_sets
+from d2cp.methods.cnc import contrastive_sets, two_sided_contrast
 
 
 def literal_supcon(anchors, others, positive, negative, tau):
@@ -49,15 +50,64 @@ def test_supcon_without_pairs_is_zero_with_a_gradient():
     assert loss.item() == 0 and z.grad is not None
 
 
-def test_cnc_sets():
-    y = torch.tensor([0, 0, 1, 1])
-    answer = torch.tensor([0, 1, 1, 0])
-    anchor, positive, negative = contrastive_sets(y, answer)
-    assert anchor.tolist() == [True, False, True, False]
-    assert positive[0].tolist() == [False, True, False, False]  # same class, other answer
-    assert negative[0].tolist() == [False, False, False, True]  # same answer, other class
-    assert positive[2].tolist() == [False, False, False, True]
-    assert negative[2].tolist() == [False, True, False, False]
+def test_cnc_sets_of_both_sides():
+    y = torch.tensor([0, 0, 1, 1, 2])
+    answer = torch.tensor([0, 1, 1, 0, 1])
+    right, positive, negative = contrastive_sets(y, answer)
+    assert right.tolist() == [True, False, True, False, False]
+    for i in range(5):
+        for j in range(5):
+            sides = (y[i] == answer[i]) != (y[j] == answer[j])  # one right, one wrong
+            assert positive[i, j] == (y[i] == y[j] and sides)
+            assert negative[i, j] == (answer[i] == answer[j] and sides)
+    assert not (positive & negative).any()
+    assert negative[1].tolist() == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]  # 4 errs too
+
+
+def test_cnc_contrast_adds_up_both_sides():
+    h = torch.randn(8, 5, generator=torch.Generator().manual_seed(1))
+    y, answer = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1]), torch.tensor([0, 0, 1, 1, 1, 1, 0, 0])
+    right, positive, negative = contrastive_sets(y, answer)
+    z = h - h.mean(0)
+    wanted = sum(
+        literal_supcon(z[side], z, positive[side], negative[side], 0.1) for side in (right, ~right)
+    )
+    assert abs(two_sided_contrast(h, y, answer, 0.1).item() - wanted) < 1e-4
+
+
+def test_cnc_gains_nothing_from_a_constant_feature():
+    """Features that follow ERM's answer, as at the start: with plain cosines one common vector
+    takes the loss down to chance, which is how they collapsed; centred, it changes nothing."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(80) % 2
+    answer = torch.where(torch.arange(80) % 4 < 2, y, 1 - y)
+    h = torch.randn(80, 16, generator=generator)
+    h[:, 0] += 6 * (2 * answer - 1)
+    common = torch.randn(16, generator=generator)
+    right, positive, negative = contrastive_sets(y, answer)
+    near, collapsed = (
+        supcon(x[right], x, positive[right], negative[right], 0.1) for x in (h, h + 100 * common)
+    )
+    assert collapsed < near / 2
+    torch.testing.assert_close(
+        two_sided_contrast(h + 100 * common, y, answer, 0.1),
+        two_sided_contrast(h, y, answer, 0.1),
+        rtol=1e-3,
+        atol=0,
+    )
+
+
+def test_class_means():
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    y = torch.tensor([0, 0, 2, 2, 2, 0])
+    torch.testing.assert_close(class_means(x, y, 3)[2], x[2:5].mean(0))
+    assert class_means(x, y, 3)[1].abs().sum() == 0
 
 
 def test_c_adapter_tuples():

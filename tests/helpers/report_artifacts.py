@@ -308,6 +308,7 @@ def comparison_cells() -> list[dict[str, Any]]:
             "seconds": 31.0 + index,
             "params": {},
             "group_labels": labels,
+            "mined_groups": False,
             "notes": ["stopped early"] if method == "jtt" else [],
             "results": [
                 _cell_result(method, seed, split, worst + 0.01 * (seed - 1), mean)

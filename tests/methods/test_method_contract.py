@@ -11,19 +11,25 @@ import pytest
 import torch
 
 from d2cp.backbone import Backbone, load_backbone
+from d2cp.backbone.text import ClassText
 from d2cp.compare.footing import Footing
-from d2cp.compare.registry import BUILT_IN, methods
-from d2cp.compare.task import Pseudo
+from d2cp.compare.mined import SUFFIX
+from d2cp.compare.registry import BUILT_IN, chosen, method, methods
+from d2cp.compare.task import Pseudo, Task
 from d2cp.compare.tiers import FeatureSpace, PromptSpace
 from d2cp.config.environments import EnvironmentsConfig
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.rng import numpy_generator
 from d2cp.data import Table, load_table, open_images
+from d2cp.debias.loop import Fitted
 from d2cp.errors import ConfigError, D2CPError, DataError
 from d2cp.pipeline.frozen_features import frozen_features
 
 CASES = [(name, tier) for name in BUILT_IN for tier in methods()[name].spec.tiers]
-ONCE = [(name, methods()[name].spec.tiers[-1]) for name in BUILT_IN]  # the quick tier, if it has it
+MINED = [m.spec.name for m in chosen("all", "both") if m.spec.name.endswith(SUFFIX)]
+EVERY = [*BUILT_IN, *MINED]
+ONCE = [(name, method(name).spec.tiers[-1]) for name in EVERY]  # the quick tier, if it has it
+BLIND = [name for name in EVERY if not method(name).spec.needs_groups]
 GUIDE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
 TABLES = {"two": "cmnist", "ten": "cmnist10"}
 
@@ -57,6 +63,13 @@ def pseudo_of(table: Table) -> Pseudo:
     return Pseudo(a, 2, a + generator.random(len(table)), bits[0], bits[1])
 
 
+def text_of(table: Table, width: int) -> ClassText:
+    """Class vectors of a text encoder that never was."""
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn(table.n_classes, 8, generator=generator)
+    return ClassText(vectors, torch.randn(8, width, generator=generator))
+
+
 @pytest.fixture
 def footing(backbone, tables, features, make_config):
     def make(tier: str, kind: str, table: Table | None = None, **changes: object) -> Footing:
@@ -78,17 +91,20 @@ def footing(backbone, tables, features, make_config):
             budget=120,
             environments=EnvironmentsConfig(settings=2, steps=50, lr_exponents=(-2.0, -1.0)),
             mined=pseudo_of(table),
+            text=text_of(table, frozen.shape[1]),
         )
 
     return make
 
 
 def run(footing: Footing, name: str, checkpoints=None) -> torch.Tensor:
-    method = methods()[name]
-    task = footing.task(method.spec, checkpoints)
-    predictor = method.fit(task, method.spec.values())
+    one = method(name)
+    task = footing.task(one.spec, checkpoints)
+    predictor = one.fit(task, one.spec.values())
     assert predictor.trainable > 0
-    assert 0 < task.passes <= footing.budget
+    assert (task.passes > 0) == (name != "ppa")  # linear heads on frozen features cost none
+    if footing.equal == "passes":
+        assert task.passes <= footing.budget
     return predictor.logits(footing.table.rows("test"))
 
 
@@ -101,6 +117,25 @@ def test_fits_predicts_and_repeats(footing, name, tier, kind):
     assert torch.isfinite(logits).all()
     assert not torch.allclose(logits[0], logits[1])
     assert torch.equal(logits, run(one, name))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_equal_epochs_give_every_training_its_images(footing, name):
+    """No training is shorter than ERM's, whatever a step costs or another training took."""
+    tier = method(name).spec.tiers[-1]
+    one = replace(footing(tier, "two"), equal="epochs", budget=60)
+    steps: list[int] = []
+    real = Task.fit
+
+    def counted(self: Task, *arguments: object, **named: object) -> Fitted:
+        fitted = real(self, *arguments, **named)  # type: ignore[arg-type]
+        steps.append(fitted.steps * self.plan(1, named.get("changes"))[0].batch_size)  # type: ignore[arg-type]
+        return fitted
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Task, "fit", counted)
+        run(one, name)
+    assert name == "ppa" or max(steps) > 60 - 20  # whole batches: at most one less
 
 
 @pytest.mark.parametrize(("name", "tier"), ONCE)
@@ -174,11 +209,11 @@ def holds_attributes(task: object, table: Table) -> bool:
 
 
 @pytest.mark.parametrize("rule", ["val_worst_class", "val_true_groups", "val_pseudo_groups"])
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", EVERY)
 def test_attributes_are_not_in_the_task_of_a_method_that_may_not_see_them(footing, name, rule):
     """Whatever can be reached from the task holds no true attribute of a training row, unless the
     method declared that it sees them (then they are found: the search works)."""
-    spec = methods()[name].spec
+    spec = method(name).spec
     one = footing("features", "two")
     if "images" in spec.needs:
         spec = replace(spec, needs=spec.needs - {"images"})  # the columns are the same
@@ -186,9 +221,9 @@ def test_attributes_are_not_in_the_task_of_a_method_that_may_not_see_them(footin
     assert holds_attributes(one.task(spec), one.table) == spec.sees_train_groups
 
 
-@pytest.mark.parametrize("name", [n for n in BUILT_IN if not methods()[n].spec.sees_train_groups])
+@pytest.mark.parametrize("name", BLIND)
 def test_permuted_attributes_change_nothing_for_them(footing, tables, name):
-    tier = methods()[name].spec.tiers[-1]
+    tier = method(name).spec.tiers[-1]
     table = tables["two"]
     other = replace(table, a=np.random.default_rng(0).permutation(table.a))
     kept = {"source": table.source}  # the pixels stay: only the column changes
@@ -196,10 +231,33 @@ def test_permuted_attributes_change_nothing_for_them(footing, tables, name):
     assert torch.equal(first, run(footing(tier, "two", replace(other, **kept)), name))
 
 
-@pytest.mark.parametrize("name", [n for n in BUILT_IN if methods()[n].spec.sees_train_groups])
+@pytest.mark.parametrize("name", [n for n in EVERY if n not in BLIND])
 def test_group_methods_need_an_attribute_column(footing, tables, name):
     with pytest.raises(DataError, match="no attribute column"):
         run(footing("features", "two", tables["two"].without_attribute()), name)
+
+
+@pytest.mark.parametrize("name", MINED)
+def test_on_mined_groups_they_do_not(footing, tables, name):
+    bare = run(footing("features", "two", tables["two"].without_attribute()), name)
+    assert torch.equal(bare, run(footing("features", "two"), name))
+    plain = name.removesuffix(SUFFIX)
+    assert not torch.equal(bare, run(footing("features", "two"), plain))
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_declared_rates_replace_the_preset_s(footing, name):
+    spec = methods()[name].spec
+    task = footing("features", "two").task(replace(spec, needs=spec.needs - {"images"}))
+    for key in ("lr", "weight_decay"):
+        preset = getattr(footing("features", "two").config, key)
+        assert getattr(task.config, key) == (
+            spec.params[key].default if key in spec.params else preset
+        )
+    given = footing("features", "two").task(
+        replace(spec, needs=spec.needs - {"images"}), params={"lr": 0.07}
+    )
+    assert given.config.lr == 0.07
 
 
 def test_asking_for_groups_undeclared_is_an_error(footing):
@@ -228,6 +286,6 @@ def test_specs_are_complete_and_drawable(name):
     assert len(spec.fidelity) < 100
     assert f"(`{name}`)" in GUIDE and spec.fidelity in GUIDE
     drawn = [spec.draw(np.random.default_rng(s)) for s in range(5)]
-    assert all(set(d) == {"lr", *spec.params} for d in drawn)
+    assert all(set(d) == {"lr", "weight_decay", *spec.params} for d in drawn)
     with pytest.raises(D2CPError, match="unknown key"):
         spec.values({"no-such-parameter": 1})

@@ -79,6 +79,29 @@ def test_jtt_s_error_set_is_enriched_in_the_minority(pixels, capsys):
     assert among > 0.9 and rest < 0.05
 
 
+def mean_cosine(features: torch.Tensor) -> float:
+    z = torch.nn.functional.normalize(features, dim=1)
+    n = len(z)
+    return float(((z @ z.T).sum() - n) / (n * (n - 1)))
+
+
+def test_cnc_s_features_do_not_collapse_in_its_first_steps(table, capsys):
+    """Eight steps at the default rate: the mean cosine was .98 after them."""
+    backbone, store = load_backbone("embedded"), open_images(table, 28)
+    space = PromptSpace(backbone, store, torch.zeros(len(table), 1), SETTINGS, seed=0)
+    footing = Footing(table=table, space=space, config=SETTINGS, seed=0, budget=1000)
+    spec = methods()["cnc"].spec
+    task = footing.task(spec)
+    task.select = None  # the last state, not a lucky one
+    rows = task.train[:100]
+    before = mean_cosine(space.over(task.classifier().features, rows))
+    model = methods()["cnc"].fit(task, spec.values()).model
+    after = mean_cosine(space.over(model.features, rows))
+    with capsys.disabled():
+        print(f"\nCNC: mean cosine {before:.2f} at the start, {after:.2f} after 8 steps")
+    assert before < 0.5 and after < 0.7
+
+
 def test_masktune_masks_the_pixels_that_bear_the_colour(table, capsys):
     backbone, store = load_backbone("embedded"), open_images(table, 28)
     space = PromptSpace(backbone, store, torch.zeros(len(table), 1), SETTINGS, seed=0)

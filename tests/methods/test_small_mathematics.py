@@ -1,4 +1,4 @@
-"""JTT's copies, uLA's adjustment, GIC's objective, SAS's loss, PPA's projector, MaskTune's rule."""
+"""JTT's copies, uLA's adjustment, GIC's objective, SAS's loss, MaskTune's rule."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.debias.projection import null_space_projection, row_space
 from d2cp.methods.gic import class_given_spurious, comparison_divergence, gic_objective
 from d2cp.methods.jtt import upsampled, upsampled_order
 from d2cp.methods.masktune import hot_pixels
-from d2cp.methods.ppa import adjusted_cross_entropy, aggregated, class_means
 from d2cp.methods.sas import extreme_rows, prevailing, random_crops, shielding_loss
 from d2cp.methods.ula import adjustment, updated_confusion
 
@@ -100,29 +97,6 @@ def test_sas_attribute_images():
     crop = random_crops(images, torch.tensor([[0.99, 0.0, 0.99]]))  # a 2 x 2 corner, bottom left
     assert crop.shape == images.shape
     assert crop[0, 0, 0, 0] == 8 and crop[0, 0, -1, -1] == 13
-
-
-def test_ppa_projector_is_the_one_of_stage_2():
-    """I - Z^T (Z Z^T)^-1 Z, formed as published, against `null_space_projection`."""
-    x, y = randn(50, 7), torch.arange(50) % 3
-    z = class_means(x, y, 3)
-    literal = torch.eye(7) - z.T @ torch.linalg.inv(z @ z.T) @ z
-    torch.testing.assert_close(x @ literal.T, null_space_projection(x, row_space(z)))
-    torch.testing.assert_close(literal @ z.T, torch.zeros(7, 3), atol=1e-5, rtol=0)
-
-
-def test_ppa_class_means_adjustment_and_aggregation():
-    x, y = randn(6, 4), torch.tensor([0, 0, 2, 2, 2, 0])
-    torch.testing.assert_close(class_means(x, y, 3)[2], x[2:5].mean(0))
-    assert class_means(x, y, 3)[1].abs().sum() == 0
-    shares = torch.tensor([0.7, 0.2, 0.1])
-    logits = randn(6, 3)
-    found = adjusted_cross_entropy(logits, y, shares, 2.0)
-    torch.testing.assert_close(found, cross_entropy(logits + 2 * shares.log(), y))
-    head = nn.Linear(4, 6)
-    whole = aggregated(head, 3)
-    groups = head(x).view(6, 3, 2)
-    torch.testing.assert_close(whole(x), groups.sum(2))
 
 
 def test_masktune_masks_what_is_two_deviations_above_the_mean_of_positive_heat():

@@ -344,3 +344,20 @@ def test_comparison_ranks_and_pairs(tmp_path: Path) -> None:
     assert compare_page(whole)["headline"] == page["headline"]
     assert page["notes"] == [("jtt", "stopped early")]
     assert "stopped early" in write_report(run).read_text(encoding="utf-8")
+
+
+def test_comparison_tells_what_was_left_out_and_who_had_mined_groups(tmp_path: Path) -> None:
+    run = write_comparison(tmp_path / "compare")
+    whole = read_json(run.path / "compare.json")
+    whole["skipped"] = {"ppa": "it needs a text encoder"}
+    for split in whole["summary"].values():
+        for line in split:
+            line["mined_groups"] = line["method"] == "d2cp"
+            if line["method"] == "jtt":
+                line["group_labels"] = ["val, fitted"]
+    write_json(run.path / "compare.json", whole)
+    lines = {line.method: line for line in board(whole, "test").lines}
+    assert lines["d2cp"].group_labels == "mined" and not lines["d2cp"].trains_on_groups
+    assert lines["jtt"].trains_on_groups
+    page = write_report(run).read_text(encoding="utf-8")
+    assert "Left out" in page and "it needs a text encoder" in page

@@ -27,9 +27,19 @@ def compare(
     budget: Annotated[
         int, typer.Option(min=1, help="Training passes of an image through the network, a method.")
     ] = 24000,
+    epochs: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Equal epochs instead: so many in every training, whatever a step costs."
+        ),
+    ] = 0,
     tier: Annotated[
         str, typer.Option(help="`prompts` over images, or `features` (frozen, computed once).")
     ] = "prompts",
+    groups: Annotated[
+        str,
+        typer.Option(help="Methods that ask for groups get the `true` ones, `mined` ones, `both`."),
+    ] = "true",
     search: Annotated[
         int, typer.Option(min=0, help="Random draws from each method's space, on validation.")
     ] = 0,
@@ -51,6 +61,7 @@ def compare(
 
     _one_of("--selection", selection, RULES)
     _one_of("--tier", tier, ("prompts", "features"))
+    _one_of("--groups", groups, ("true", "mined", "both"))
     chosen = [*(set_ or []), f'debias.selection="{selection}"']
     whole = run_comparison(
         data,
@@ -59,7 +70,9 @@ def compare(
         names=methods,
         seeds=seeds,
         budget=budget,
+        epochs=epochs,
         tier=tier,
+        groups=groups,
         search=search,
         jobs=jobs,
         format=format_,
@@ -87,19 +100,28 @@ def show_comparison(whole: dict[str, Any]) -> None:
     console = Console(highlight=False, width=max(Console().width, 150))
     for split in whole["summary"]:
         console.print(_table(whole, split))
+    for name, reason in whole.get("skipped", {}).items():
+        console.print(f"{name} is left out: {reason}", markup=False)
+
+
+def _budget(whole: dict[str, Any]) -> str:
+    if whole.get("epochs"):
+        return f"{whole['epochs']} epochs a training"
+    return f"{whole['budget']} passes"
 
 
 def _table(whole: dict[str, Any], split: str) -> RichTable:
     from rich.table import Table
 
     from d2cp.cli.result_tables import two_lines
+    from d2cp.compare.comparison import labels_used
     from d2cp.evaluate.columns import COLUMNS, COSTS, WORST, groupings
 
     lines = whole["summary"][split]
     paper = whole["paper"] if split == "test" else None
     published = [c for c in COLUMNS if paper and any(c.key in one for one in paper.values())]
     table = Table(
-        title=f"{whole['data']}, {split}: {whole['selection']}, {whole['budget']} passes, "
+        title=f"{whole['data']}, {split}: {whole['selection']}, {_budget(whole)}, "
         f"{whole['backbone']} (mean ± deviation over seeds; interval over test images, 95%)",
         box=None,
     )
@@ -113,7 +135,7 @@ def _table(whole: dict[str, Any], split: str) -> RichTable:
     ):
         table.add_column(title, justify="right")
     for line in lines:
-        cells = [line["method"], "+".join(line["group_labels"]) or "none"]
+        cells = [line["method"], labels_used(line)]
         for column in COLUMNS:
             cells.append(_percent(line[column.key], line[f"{column.key}_std"]))
             if column is WORST:

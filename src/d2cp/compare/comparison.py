@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,10 @@ from d2cp.evaluate.metrics import over_seeds
 
 SCHEMA = 1
 OURS = "d2cp"
-FACTS = ("tier", "params", "group_labels", "notes", *(cost.key for cost in COSTS))
+FACTS = (
+    *("tier", "params", "group_labels", "mined_groups", "notes"),
+    *(cost.key for cost in COSTS),
+)
 HEADER = (
     *("method", "seed", "split", "selection", "group_labels", "grouping"),
     *(f"{column.key}{end}" for column in COLUMNS for end in ("", "_low", "_high")),
@@ -33,11 +36,17 @@ def flat_results(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def labels_used(line: Mapping[str, Any]) -> str:
+    """Where true groups were used, and whether mined ones trained the method, in a few words."""
+    mined = ["mined"] if line.get("mined_groups") else []
+    return "+".join([*line["group_labels"], *mined]) or "none"
+
+
 def tidy_rows(results: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """The rows of compare.csv, in the order of HEADER."""
     rows = []
     for r in results:
-        known = {**r, "group_labels": "+".join(r["group_labels"]) or "none"}
+        known = {**r, "group_labels": labels_used(r)}
         for key, (low, high) in r["intervals"].items():
             known |= {f"{key}_low": low, f"{key}_high": high}
         rows.append([known[name] for name in HEADER])
@@ -87,7 +96,7 @@ def by_method(results: Sequence[dict[str, Any]], split: str) -> list[dict[str, A
         own = [r for r in results if r["method"] == method and r["split"] == split]
         if not own:
             continue
-        line: dict[str, Any] = {"method": method, "group_labels": own[0]["group_labels"]}
+        line: dict[str, Any] = {k: own[0][k] for k in ("method", "group_labels", "mined_groups")}
         for column in COLUMNS:
             spread = over_seeds([r[column.key] for r in own])
             line[column.key], line[f"{column.key}_std"] = spread.mean, spread.std

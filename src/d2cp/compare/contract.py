@@ -5,7 +5,7 @@ No torch here, so that declarations can be listed quickly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -24,8 +24,9 @@ Value = float | int | str
 PRESET = "preset"  # the default of a parameter that the configuration holds
 Params = Mapping[str, Value]
 # features: frozen features; prompts: a trained network; images: pixels themselves (so there is no
-# features tier); saliency: maps of what the network looks at; pseudo: mined pseudo attributes
-Need = Literal["features", "prompts", "images", "saliency", "pseudo"]
+# features tier); saliency: maps of what the network looks at; pseudo: mined pseudo attributes;
+# text: class names through the backbone's own text encoder
+Need = Literal["features", "prompts", "images", "saliency", "pseudo", "text"]
 Tier = Literal["prompts", "features"]
 
 
@@ -53,8 +54,12 @@ class Param:
         return float(generator.uniform(self.low, self.high))
 
 
-# What a search draws for every method that does not declare its own.
-SHARED = {"lr": Param(default=PRESET, low=0.003, high=0.3, log=True)}
+# What every method has: the preset's value unless its Spec declares another, and the range that a
+# search draws from unless its Spec declares its own.
+SHARED = {
+    "lr": Param(default=PRESET, low=0.003, high=0.3, log=True),
+    "weight_decay": Param(default=PRESET, low=1e-4, high=1e-1, log=True),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +71,7 @@ class Spec:
     venue: str
     fidelity: str
     sees_train_groups: bool = False
+    fits_on_val_groups: bool = False  # trains on validation images and their groups
     needs: frozenset[Need] = frozenset({"prompts"})
     params: Mapping[str, Param] = field(default_factory=dict)
 
@@ -91,8 +97,12 @@ class Spec:
 
     def shared(self, values: Params) -> dict[str, float]:
         """Of these values, the shared ones that replace the configuration's."""
-        names = SHARED.keys() - self.params.keys()
-        return {n: float(values[n]) for n in sorted(names) if values.get(n, PRESET) != PRESET}
+        return {n: float(values[n]) for n in SHARED if values.get(n, PRESET) != PRESET}
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether true attributes of training or validation images are asked for."""
+        return self.sees_train_groups or self.fits_on_val_groups
 
     def require_tier(self, tier: Tier) -> None:
         if tier not in self.tiers:
@@ -111,6 +121,13 @@ class Predictor(Protocol):
         """Parameters that were trained."""
 
     def logits(self, rows: Rows) -> Tensor: ...
+
+
+def selection_logits(predictor: Predictor) -> Callable[[Rows], Tensor]:
+    """What a rule may score on validation: a predictor that was trained on validation images gives
+    cross-fitted logits, `held_out`, so that no image is scored by a model that saw it."""
+    held_out: Callable[[Rows], Tensor] | None = getattr(predictor, "held_out", None)
+    return held_out or predictor.logits
 
 
 class Method(Protocol):

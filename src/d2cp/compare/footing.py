@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from d2cp.compare.contract import Spec
-from d2cp.compare.task import Logits, Pseudo, Task
+from d2cp.backbone.text import ClassText
+from d2cp.compare.contract import Params, Spec
+from d2cp.compare.task import Equal, Logits, Pseudo, Task
 from d2cp.compare.tiers import Space
 from d2cp.config.debias import DebiasConfig, SelectionRule
 from d2cp.config.environments import EnvironmentsConfig
@@ -34,26 +35,36 @@ class Footing:
     seed: int
     budget: int
     environments: EnvironmentsConfig = field(default_factory=EnvironmentsConfig)
+    equal: Equal = "passes"
     mined: Pseudo | None = None
+    text: ClassText | None = None
     quiet: bool = True
 
     @property
     def rule(self) -> SelectionRule:
         return self.config.selection
 
-    def task(self, spec: Spec, checkpoints: Callable[[str], Checkpointer] | None = None) -> Task:
-        """The task of a method: no attribute in it unless the method declared that it sees them."""
+    def task(
+        self,
+        spec: Spec,
+        checkpoints: Callable[[str], Checkpointer] | None = None,
+        params: Params | None = None,
+    ) -> Task:
+        """The task of a method: no attribute in it unless the method declared that it sees them.
+        Its learning rate and weight decay are those of `params`, where they or the Spec say so."""
         spec.require_tier(self.space.tier)
         table = self.table
         train, val = table.rows("train"), table.rows("val")
-        attribute = None
-        if spec.sees_train_groups:
+        attribute = val_attribute = None
+        if spec.needs_groups:
             if table.a is None:
                 raise DataError(
                     f"{spec.title} needs group labels, and {table.name!r} has no attribute column",
                     remedy=f"leave {spec.name!r} out of --methods, or add an attribute column",
                 )
-            attribute = table.a[train]
+            attribute = table.a[train] if spec.sees_train_groups else None
+            val_attribute = table.a[val] if spec.fits_on_val_groups else None
+        settings = replace(self.config, epoch_size=0, max_steps=0, evaluate_every=0)
         return Task(
             y=blanked(table.y, train, val),
             train=train,
@@ -61,11 +72,14 @@ class Footing:
             classes=table.n_classes,
             seed=self.seed,
             budget=self.budget,
-            config=replace(self.config, epoch_size=0, max_steps=0, evaluate_every=0),
+            config=replace(settings, **spec.shared(spec.values(params))),  # type: ignore[arg-type]
             space=self.space,
             select=self.selection(),
             attribute=attribute,
-            attributes=table.n_attributes if spec.sees_train_groups else 0,
+            val_attribute=val_attribute,
+            attributes=table.n_attributes if spec.needs_groups else 0,
+            equal=self.equal,
+            text=self.text if "text" in spec.needs else None,
             environments=self.environments,
             mined=self.mined if "pseudo" in spec.needs else None,
             checkpoints=checkpoints,

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from d2cp import __version__
-from d2cp.compare.contract import Method, Params, Predictor, Tier
+from d2cp.compare.contract import SHARED, Method, Params, Predictor, Tier, selection_logits
 from d2cp.compare.footing import Footing
-from d2cp.compare.registry import methods
+from d2cp.compare.registry import method
 from d2cp.compare.seed_run import open_seed
 from d2cp.config import Config, config_from_dict
 from d2cp.core.checkpoint import Checkpointer
@@ -26,6 +26,7 @@ from d2cp.core.files import fingerprint, read_json, write_json
 from d2cp.core.rng import numpy_generator
 from d2cp.data.place import Place
 from d2cp.data.table import Table
+from d2cp.errors import TrainingError
 from d2cp.evaluate.columns import WORST, groupings
 from d2cp.evaluate.result import score
 
@@ -42,6 +43,7 @@ class Grid:
     names: tuple[str, ...]
     budget: int
     tier: Tier
+    epochs: int = 0  # equal epochs instead of an equal number of passes
     cache_dir: Path | None = None
     threads: int = 0
     force: bool = False
@@ -51,7 +53,8 @@ class Grid:
         return config_from_dict({**self.config, "seed": seed})
 
     def identity(self, method: str, seed: int, params: Params) -> str:
-        shared = [__version__, self.place.data, self.config, self.budget, self.tier]
+        budget = ["epochs", self.epochs] if self.epochs else self.budget
+        shared = [__version__, self.place.data, self.config, budget, self.tier]
         shared += self.place.options()
         return fingerprint([*shared, method, seed, dict(params)])
 
@@ -68,7 +71,7 @@ class Grid:
 
 def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
     """All cells of a seed that are not finished; `chosen` are parameters from a search."""
-    wanted = {name: methods()[name].spec.values(chosen.get(name)) for name in grid.names}
+    wanted = {name: method(name).spec.values(chosen.get(name)) for name in grid.names}
     left = [
         name
         for name, params in wanted.items()
@@ -79,7 +82,7 @@ def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
     with open_seed(grid, seed, left) as (footing, say):
         for name in left:
             identity = grid.identity(name, seed, wanted[name])
-            predictor, facts = fit_method(grid, footing, methods()[name], wanted[name], identity)
+            predictor, facts = fit_method(grid, footing, method(name), wanted[name], identity)
             results = scored(footing.table, predictor, name, seed, footing.rule)
             write_json(grid.cell(name, seed), {"identity": identity, "results": results, **facts})
             _forget(grid, identity)
@@ -89,9 +92,9 @@ def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
 def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
     """The parameters, of the defaults and `draws` random ones, that the rule likes best on the
     validation split, seed 0. Test images are not read."""
-    method, seed = methods()[name], 0
+    seed, spec = 0, method(name).spec
     generator = numpy_generator(seed, f"search/{name}")
-    trials = [method.spec.values(), *(method.spec.draw(generator) for _ in range(draws))]
+    trials = [spec.values(), *(spec.draw(generator) for _ in range(draws))]
     scores: list[tuple[list[float], int]] = []
     missing = []
     for k, params in enumerate(trials):
@@ -107,9 +110,12 @@ def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
             assert rule is not None
             for k in missing:
                 identity = grid.identity(name, seed, trials[k])
-                predictor, facts = fit_method(grid, footing, method, trials[k], identity)
-                reached = list(rule(predictor.logits))
                 path = grid.out / "search" / f"{name}-{k}.json"
+                try:
+                    predictor, facts = fit_method(grid, footing, method(name), trials[k], identity)
+                    reached = list(rule(selection_logits(predictor)))
+                except TrainingError as error:  # a draw that diverges has lost, and no more
+                    facts, reached = {"params": trials[k], "notes": [str(error)]}, [0.0, 0.0]
                 write_json(path, {"identity": identity, "score": reached, **facts})
                 _forget(grid, identity)
                 scores.append((reached, -k))
@@ -118,7 +124,7 @@ def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
 
 
 def fit_method(
-    grid: Grid, footing: Footing, method: Method, params: Params, identity: str
+    grid: Grid, footing: Footing, chosen: Method, params: Params, identity: str
 ) -> tuple[Predictor, dict[str, Any]]:
     """Fit one method and tell what it cost. Seconds of a killed attempt are added."""
     folder = _folder(grid, identity)
@@ -129,17 +135,17 @@ def fit_method(
     def checkpoints(stage: str) -> Checkpointer:
         return Checkpointer(folder / stage, identity=identity)
 
-    task = footing.task(method.spec, checkpoints)
-    task.config = replace(task.config, **method.spec.shared(params))  # type: ignore[arg-type]
-    own = {name: value for name, value in params.items() if name in method.spec.params}
+    task = footing.task(chosen.spec, checkpoints, params)
+    own = {name: value for name, value in params.items() if name not in SHARED}
     try:
-        predictor = method.fit(task, own)
+        predictor = chosen.fit(task, own)
     except BaseException:
         if folder.is_dir():
             spent.write_text(str(before + time.monotonic() - began))
         raise
     labels = [
-        *(["train"] if method.spec.sees_train_groups else []),
+        *(["train"] if chosen.spec.sees_train_groups else []),
+        *(["val, fitted"] if chosen.spec.fits_on_val_groups else []),
         *(["val"] if footing.rule == "val_true_groups" else []),
     ]
     return predictor, {
@@ -149,6 +155,7 @@ def fit_method(
         "seconds": round(before + time.monotonic() - began, 2),
         "params": dict(params),
         "group_labels": labels,
+        "mined_groups": "pseudo" in chosen.spec.needs,
         "notes": task.notes,
     }
 

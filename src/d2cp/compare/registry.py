@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import Literal
 
 from d2cp.compare.contract import Method
+from d2cp.compare.mined import SUFFIX, OnMinedGroups
 from d2cp.config.strict import unknown_key
 from d2cp.errors import ConfigError
 
+Groups = Literal["true", "mined", "both"]
 ENTRY_POINTS = "d2cp.methods"
 # in the order of the paper's Table 1: controls, with train groups, without, D2CP
 BUILT_IN = {
@@ -20,6 +23,7 @@ BUILT_IN = {
     "cpt": "cpt:Cpt",
     "elrep": "elrep:ElRep",
     "crm": "crm:Crm",
+    "dfr": "dfr:Dfr",
     "jtt": "jtt:Jtt",
     "cnc": "cnc:Cnc",
     "c_adapter": "c_adapter:CAdapter",
@@ -54,15 +58,36 @@ def methods() -> dict[str, Method]:
     return found
 
 
-def chosen(names: str) -> list[Method]:
-    """`all`, or names with commas between them."""
+def method(name: str) -> Method:
+    """By name; `NAME@mined` is the method NAME on mined groups."""
     known = methods()
-    if names.strip() == "all":
-        return list(known.values())
+    plain = name.removesuffix(SUFFIX)
+    if plain not in known:
+        raise unknown_key(plain, set(known), "methods")
+    found = known[plain]
+    if plain == name:
+        return found
+    if not found.spec.needs_groups:
+        raise ConfigError(
+            f"--methods {name}: {found.spec.title} asks for no group labels",
+            expected=f"{SUFFIX} on a method that does: "
+            + ", ".join(n for n, m in known.items() if m.spec.needs_groups),
+            remedy=f"use {plain}",
+        )
+    return OnMinedGroups(found)
+
+
+def chosen(names: str, groups: Groups = "true") -> list[Method]:
+    """`all`, or names with commas between them; `groups` says which groups those get that ask."""
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted:
         raise ConfigError("--methods names no method", expected="all, or for example erm,jtt,d2cp")
-    for name in wanted:
-        if name not in known:
-            raise unknown_key(name, set(known), "methods")
-    return [known[name] for name in dict.fromkeys(wanted)]
+    found: dict[str, Method] = {}
+    for name in methods() if wanted == ["all"] else wanted:
+        plain = method(name)
+        variants = [plain]
+        if plain.spec.needs_groups and groups != "true":
+            mined = method(name + SUFFIX)
+            variants = [mined] if groups == "mined" else [plain, mined]
+        found |= {m.spec.name: m for m in variants}
+    return list(found.values())

@@ -7,10 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from rich.console import Console
+
 from d2cp import __version__
+from d2cp.compare.available import check_start, runnable
 from d2cp.compare.comparison import HEADER, comparison, tidy_rows
 from d2cp.compare.contract import Tier
-from d2cp.compare.grid import Grid, run_all, search
+from d2cp.compare.grid import Grid, run_all
+from d2cp.compare.grid import search as search_method
+from d2cp.compare.registry import Groups
 from d2cp.compare.registry import chosen as chosen_methods
 from d2cp.config import Config
 from d2cp.core.files import read_json, write_csv, write_json
@@ -28,7 +33,9 @@ def run_comparison(
     names: str = "all",
     seeds: int = 3,
     budget: int = 24000,
+    epochs: int = 0,
     tier: str = "prompts",
+    groups: str = "true",
     search: int = 0,
     jobs: int = 1,
     format: str | None = None,
@@ -40,20 +47,31 @@ def run_comparison(
 ) -> dict[str, Any]:
     """Run methods x seeds and return the content of OUT/compare.json.
 
-    With `all`, methods that cannot run on the tier are left out; named ones are an error.
+    Of `all`, methods that cannot run here are left out, with the reason; named ones are an error.
+    `epochs` gives every training as many epochs, instead of every method the same passes.
     """
-    wanted = [m.spec for m in chosen_methods(names)]
-    if names.strip() == "all":
-        wanted = [spec for spec in wanted if tier in spec.tiers]
-    for spec in wanted:
-        spec.require_tier(cast(Tier, tier))
+    _check_search(search, config)
+    place = Place.of(data, format, columns, images)
+    table = place.table()
+    check_start(config, table)
+    wanted, skipped = runnable(
+        [m.spec for m in chosen_methods(names, cast(Groups, groups))],
+        tier=cast(Tier, tier),
+        table=table,
+        backbone=config.backbone,
+        named=names.strip() != "all",
+    )
+    console = Console(stderr=True, highlight=False, quiet=quiet)
+    for name, reason in skipped.items():
+        console.print(f"{name} is left out: {reason}", markup=False)
     cores = os.cpu_count() or 1
     grid = Grid(
-        place=Place.of(data, format, columns, images),
+        place=place,
         out=Path(out),
         config={k: v for k, v in config.to_dict().items() if k != "seed"},
         names=tuple(spec.name for spec in wanted),
         budget=budget,
+        epochs=epochs,
         tier=cast(Tier, tier),
         cache_dir=cache_dir,
         threads=max(1, cores // jobs),
@@ -67,24 +85,25 @@ def run_comparison(
                 "version": __version__,
                 "data": {"name": grid.place.data},
                 "config": grid.config,
-                "compare": {"budget": budget, "tier": tier, "search": search},
+                "compare": {**_budget(grid), "tier": tier, "search": search},
             },
             force=force,
         )
         write_json(run.path / "environment.json", describe())
-        best = _searched(grid, search)
+        best = {name: search_method(grid, name, search) for name in grid.names if search}
         run_all(grid, range(seeds), jobs, best)
         cells = [read_json(grid.cell(name, s)) for name in grid.names for s in range(seeds)]
         whole = comparison(
             cells,
-            data=_name(grid),
+            data=table.name,
             about={
                 "selection": config.debias.selection,
-                "budget": budget,
+                **_budget(grid),
                 "tier": tier,
                 "backbone": config.backbone,
                 "machine": machine_class(),
                 "searched": search,
+                "skipped": skipped,
             },
         )
         write_csv(run.path / "compare.csv", HEADER, tidy_rows(whole["results"]))
@@ -92,19 +111,14 @@ def run_comparison(
     return whole
 
 
-def _searched(grid: Grid, draws: int) -> dict[str, dict[str, Any]]:
-    if not draws:
-        return {}
-    if grid.config["debias"]["selection"] not in ("val_true_groups", "val_pseudo_groups"):
+def _budget(grid: Grid) -> dict[str, int]:
+    return {"epochs": grid.epochs} if grid.epochs else {"budget": grid.budget}
+
+
+def _check_search(draws: int, config: Config) -> None:
+    if draws and config.debias.selection == "val_worst_class":
         raise ConfigError(
             "--search with selection val_worst_class",
             expected="a rule that can tell a robust model from one that is right on average",
             remedy="use --selection val_pseudo_groups or val_true_groups",
         )
-    return {name: search(grid, name, draws) for name in grid.names}
-
-
-def _name(grid: Grid) -> str:
-    """The data set's own name, from a seed's data stage."""
-    first = min((grid.out / "seeds").iterdir(), key=lambda p: p.name)
-    return str(read_json(first / "data" / "summary.json")["name"])

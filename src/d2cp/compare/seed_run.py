@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from accelerate import Accelerator
 
 from d2cp.backbone import load_backbone
+from d2cp.backbone.text import class_text
 from d2cp.compare.footing import Footing
-from d2cp.compare.registry import methods
+from d2cp.compare.registry import method
 from d2cp.compare.task import Pseudo
 from d2cp.compare.tiers import FeatureSpace, PromptSpace, Space
 from d2cp.pipeline.context import Context
@@ -39,17 +40,19 @@ def open_seed(grid: Grid, seed: int, names: Sequence[str]) -> Iterator[tuple[Foo
     with open_run(
         table, out, config, cache_dir=grid.cache_dir, force=grid.force, quiet=grid.quiet
     ) as context:
-        asked = config.debias.selection == "val_pseudo_groups" or any(
-            "pseudo" in methods()[name].spec.needs for name in names
-        )
+        needs = {need for name in names for need in method(name).spec.needs}
+        asked = config.debias.selection == "val_pseudo_groups" or "pseudo" in needs
+        images = len(context.table.rows("train"))
         footing = Footing(
             table=context.table,
             space=space_of(context, grid),
             config=replace(config.debias, use_pseudo=True, use_xrm=True, dual_branch=True),
             seed=seed,
-            budget=grid.budget,
+            budget=grid.epochs * images if grid.epochs else grid.budget,
+            equal="epochs" if grid.epochs else "passes",
             environments=config.environments,
             mined=mine(context) if asked else None,
+            text=class_text(config.backbone, table.class_names) if "text" in needs else None,
             quiet=grid.quiet,
         )
         yield footing, context.say

@@ -9,22 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from d2cp.backbone.text import ClassText
 from d2cp.compare.tiers import Classifier, Space
 from d2cp.config.debias import DebiasConfig
 from d2cp.config.environments import EnvironmentsConfig
 from d2cp.core.arrays import Rows
 from d2cp.core.checkpoint import Checkpointer
-from d2cp.debias.loop import Batch, Fitted, Read, Score, Step, fit
+from d2cp.debias.loop import Batch, Fitted, Plan, Read, Score, Step, fit, learning_rate
 from d2cp.debias.sampler import natural_order, weighted_order
 from d2cp.errors import DataError
 
 Logits = Callable[[Rows], Tensor]
 Order = Callable[[int], Rows]  # epoch -> positions among the training rows
+Equal = Literal["passes", "epochs"]
 EVALUATIONS = 5  # of the selection rule in a training
 
 
@@ -52,12 +55,17 @@ class Task:
     val: Rows
     classes: int
     seed: int
-    budget: int  # training passes of an image through the trained network
+    # equal passes: how often an image may go through the trained network in all trainings together;
+    # equal epochs: how many images each training shows, whatever a step costs
+    budget: int
     config: DebiasConfig
     space: Space
     select: Callable[[Logits], Score] | None = None  # scores logits on validation, larger is better
     attribute: Rows | None = None  # of the training rows, in their order; group-supervised only
+    val_attribute: Rows | None = None  # of the validation rows; only for those that fit on them
     attributes: int = 0
+    equal: Equal = "passes"
+    text: ClassText | None = None
     environments: EnvironmentsConfig = field(default_factory=EnvironmentsConfig)
     mined: Pseudo | None = None
     checkpoints: Callable[[str], Checkpointer] | None = None  # stage -> where it saves
@@ -73,12 +81,15 @@ class Task:
     def groups(self) -> Rows:
         """g = A*y + a of the training rows, for methods that declared they see it."""
         if self.attribute is None:
-            raise DataError(
-                "this task has no group labels: the method may not see them, or there are none",
-                expected="a method declared with sees_train_groups, and a table with attributes",
-                remedy="declare sees_train_groups=True in the method's Spec",
-            )
+            raise _no_groups("sees_train_groups")
         return self.attributes * self.y_train + self.attribute
+
+    @property
+    def val_groups(self) -> Rows:
+        """g = A*y + a of the validation rows, for methods that declared they fit on them."""
+        if self.val_attribute is None:
+            raise _no_groups("fits_on_val_groups")
+        return self.attributes * self.y[self.val] + self.val_attribute
 
     @property
     def group_count(self) -> int:
@@ -93,6 +104,20 @@ class Task:
                 remedy="use d2cp compare, which runs it, or hand Task(mined=...)",
             )
         return self.mined
+
+    @property
+    def class_text(self) -> ClassText:
+        if self.text is None:
+            raise DataError(
+                "this task has no text encoder",
+                expected="a backbone that is a whole CLIP, text tower included",
+                remedy="pass the folder of such a model as --backbone, or leave the method out",
+            )
+        return self.text
+
+    def left(self, used: int) -> int:
+        """The budget of a training after one of `used`: with equal epochs each has it whole."""
+        return max(1, self.budget - used) if self.equal == "passes" else self.budget
 
     def classifier(self, outputs: int = 0) -> Classifier:
         return self.space.classifier(outputs or self.classes, seed=self.seed)
@@ -126,17 +151,7 @@ class Task:
         `order` makes an epoch's order from its number of draws; `changes` are fields of the
         configuration; `cost` is how often an image goes through the network in a step.
         """
-        config = replace(self.config, **(changes or {}))  # type: ignore[arg-type]
-        size = max(1, min(config.batch_size, len(self.train)))
-        steps = max(1, int(passes / (size * cost)))
-        draws = config.epoch_size or size * max(1, round(steps / config.epochs))
-        config = replace(
-            config,
-            batch_size=size,
-            max_steps=steps,
-            epochs=steps,  # the number of steps ends the training, not the number of epochs
-            evaluate_every=max(1, steps // EVALUATIONS),
-        )
+        config, draws = self.plan(passes, changes, cost)
         positions = (order or self.natural)(draws)
         rule = self.select if logits is not None else None
 
@@ -157,8 +172,31 @@ class Task:
             stage=stage,
             quiet=self.quiet,
         )
-        self.passes += round(steps * size * cost)
+        self.passes += round(config.max_steps * config.batch_size * cost)
         return fitted
+
+    def plan(
+        self, passes: int, changes: Mapping[str, object] | None = None, cost: float = 1
+    ) -> tuple[DebiasConfig, int]:
+        """The configuration of a training of `passes`, its steps in `max_steps`, and the draws of
+        one of its epochs."""
+        config = replace(self.config, **(changes or {}))  # type: ignore[arg-type]
+        size = max(1, min(config.batch_size, len(self.train)))
+        steps = max(1, int(passes / (size * (cost if self.equal == "passes" else 1))))
+        draws = config.epoch_size or size * max(1, round(steps / config.epochs))
+        config = replace(
+            config,
+            batch_size=size,
+            max_steps=steps,
+            epochs=steps,  # the number of steps ends the training, not the number of epochs
+            evaluate_every=max(1, steps // EVALUATIONS),
+        )
+        return config, draws
+
+    def final_rate(self, passes: int) -> float:
+        """The learning rate at the last step of a training of `passes`."""
+        config, draws = self.plan(passes)
+        return learning_rate(config, config.max_steps - 1, Plan.of(config, draws))
 
     def lookup(self, values: Rows) -> Callable[[Tensor], Tensor]:
         """Values in the order of the training rows -> a function of table rows."""
@@ -169,6 +207,14 @@ class Task:
     @cached_property
     def labels(self) -> Callable[[Tensor], Tensor]:
         return self.lookup(self.y_train)
+
+
+def _no_groups(declaration: str) -> DataError:
+    return DataError(
+        "this task has no group labels: the method may not see them, or there are none",
+        expected=f"a method declared with {declaration}, and a table with attributes",
+        remedy=f"declare {declaration}=True in the method's Spec",
+    )
 
 
 @dataclass(frozen=True)

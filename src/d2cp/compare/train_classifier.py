@@ -85,9 +85,9 @@ def train_group_dro(
 
 
 def split_budget(task: Task, share: float) -> tuple[int, int]:
-    """A first phase of `share` of the passes, and the rest."""
+    """A first phase of `share` of the budget, and what is left for the second."""
     first = max(1, round(task.budget * share))
-    return first, max(1, task.budget - first)
+    return first, task.left(first)
 
 
 def one_hot_mean(groups: Tensor, count: int) -> Tensor:

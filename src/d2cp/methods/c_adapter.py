@@ -21,13 +21,32 @@ from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.contrastive import supcon
 from d2cp.compare.heads import fit_class_head
 from d2cp.compare.task import Batch, Order, Task, trainable
+from d2cp.compare.tiers import Space
 from d2cp.core.arrays import Rows
 from d2cp.core.rng import numpy_generator, torch_generator
-from d2cp.methods.ppa import FrozenPredictor, class_means
 
 SCALE = 100.0
 POSITIVES = NEGATIVES = 4  # an anchor comes with so many of each
 NEIGHBOURS = 64  # negatives are drawn from so many nearest samples of other classes
+
+
+def class_means(features: Tensor, y: Tensor, classes: int) -> Tensor:
+    """[classes, D]; zero for a class without samples."""
+    sums = features.new_zeros(classes, features.shape[1]).index_add(0, y, features)
+    return sums / torch.bincount(y, minlength=classes).clamp(min=1)[:, None]
+
+
+class FrozenPredictor:
+    """A module on frozen features."""
+
+    def __init__(self, space: Space, module: nn.Module, trained: int) -> None:
+        self._space, self.module, self.trainable = space, module, trained
+
+    def logits(self, rows: Rows) -> Tensor:
+        with torch.no_grad():
+            inputs = self._space.frozen(rows).to(next(self.module.parameters()).device)
+            answer: Tensor = self.module(inputs).cpu()
+        return answer
 
 
 class Adapter(nn.Module):
@@ -123,7 +142,8 @@ class CAdapter:
         fidelity="as published; linear probe and class means in place of CLIP's text encoder",
         needs=frozenset({"features"}),
         params={
-            "lr": Param(default=0.01, choices=(1e-3, 1e-2, 3e-2), published="1e-3"),
+            "lr": Param(default=0.01, low=1e-3, high=1e-1, log=True, published="1e-3"),
+            "weight_decay": Param(default=5e-5, low=1e-5, high=1e-2, log=True, published="5e-5"),
             "temperature": Param(default=0.1, choices=(0.05, 0.1), published="0.1"),
             "hidden": Param(default=128, published="128"),
         },
@@ -162,12 +182,7 @@ class CAdapter:
                 anchors, near, right, task.y_train, tuples, draws, seed=task.seed
             ),
             logits=predictor.logits,
-            changes={
-                "batch_size": tuples * size,
-                "lr": float(params["lr"]),
-                "weight_decay": 5e-5,
-                "lr_schedule": "constant",
-            },
+            changes={"batch_size": tuples * size, "lr_schedule": "constant"},
             read=lambda rows, _draws, _epoch: task.space.frozen(rows),
         )
         return predictor

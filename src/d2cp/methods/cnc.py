@@ -1,11 +1,17 @@
 """CNC (ICML 22), correct-n-contrast: pull together same class, different ERM prediction.
 
-An ERM predicts y^. Anchor: a sample that is right; positives: same class, other y^; negatives:
-same y^, other class. Loss 0.75 SupCon + 0.25 cross-entropy.
+An ERM predicts y^. An anchor that is right has as positives the wrong samples of its class and as
+negatives the wrong samples with its y^; from the other side, a wrong sample has as positives the
+right ones of its class and as negatives the right ones with its y^. Loss: 0.75 (SupCon of both
+sides) + 0.25 cross-entropy.
 
-Fidelity: sets, weights and temperature as published, on prompts. Adapted: the original draws
+Fidelity: both sides, weights and temperature as published, on prompts. Adapted: the original draws
 positives and negatives anchor by anchor; here batches hold all cells (y, y^) in equal shares and
-each anchor takes its sets from the batch.
+each anchor takes its sets from the batch. Features are contrasted after the batch's mean is taken
+off: at the start positives are far apart and negatives near, the loss is far above chance, and one
+constant vector added to every feature, which prompts over a frozen network do first, brings it down
+to chance (digits: mean cosine .41 to .98 in 8 steps at rate .1, to .95 in 60 at .003). The learning
+rate .01 is ours; published are 1e-3 (coloured digits) to 1e-5, for whole networks.
 """
 
 from __future__ import annotations
@@ -21,10 +27,23 @@ from d2cp.compare.train_classifier import predicted, split_budget, train_classif
 
 
 def contrastive_sets(y: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(anchor [n], positive [n, n], negative [n, n]): see the file's first lines."""
+    """(right [n], positive [n, n], negative [n, n]) of both sides: an anchor that is right takes
+    its sets from the wrong samples, and the other way round."""
+    right = y == predicted
+    other_side = right[:, None] != right[None, :]
     same_class = y[:, None] == y[None, :]
     same_answer = predicted[:, None] == predicted[None, :]
-    return y == predicted, same_class & ~same_answer, same_answer & ~same_class
+    return right, same_class & other_side, same_answer & other_side
+
+
+def two_sided_contrast(h: Tensor, y: Tensor, predicted: Tensor, temperature: float) -> Tensor:
+    """SupCon of centred features, the right samples as anchors, plus that with the wrong ones."""
+    right, positive, negative = contrastive_sets(y, predicted)
+    z = h - h.mean(0)
+    sides = [
+        supcon(z[side], z, positive[side], negative[side], temperature) for side in (right, ~right)
+    ]
+    return sides[0] + sides[1]
 
 
 class Cnc:
@@ -32,8 +51,11 @@ class Cnc:
         name="cnc",
         title="CNC",
         venue="ICML 22",
-        fidelity="loss and sets as published, on prompts; sets taken from cell-balanced batches",
+        fidelity="two-sided loss as published; features centred, sets from cell-balanced batches",
         params={
+            "lr": Param(
+                default=0.01, low=0.001, high=0.1, log=True, published="1e-3 to 1e-5, whole network"
+            ),
             "identify": Param(default=0.2, choices=(0.05, 0.1, 0.2, 0.4)),
             "weight": Param(default=0.75, choices=(0.5, 0.75, 0.9), published="0.75"),
             "temperature": Param(default=0.1, choices=(0.05, 0.1), published="0.1, CelebA 0.05"),
@@ -51,8 +73,7 @@ class Cnc:
 
         def loss(model: Classifier, batch: Batch, y: Tensor) -> Tensor:
             h = model.features(batch.images, batch.step)
-            anchor, positive, negative = contrastive_sets(y, of_row(batch.rows))
-            contrast = supcon(h[anchor], h, positive[anchor], negative[anchor], temperature)
+            contrast = two_sided_contrast(h, y, of_row(batch.rows), temperature)
             return weight * contrast + (1 - weight) * cross_entropy(model.head(h), y)
 
         cells = task.classes * task.y_train + answers

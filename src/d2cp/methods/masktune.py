@@ -3,8 +3,9 @@
 ERM; a saliency map for each training image; pixels whose heat exceeds mean + 2 std of the map's
 positive values become 0; fine-tune on the masked images for one epoch at the final rate.
 
-Fidelity: rule as published, on prompts. Adapted: the map of a ViT is Grad-CAM over the patch tokens
-that enter the last block; "one epoch" is at most a third of the budget.
+Fidelity: rule and rate as published (the masked epoch goes on at the rate that ERM ended with), on
+prompts. Adapted: the map of a ViT is Grad-CAM over the patch tokens that enter the last block, and
+where passes are counted, "one epoch" is at most a third of them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from d2cp.compare.train_classifier import train_classifier
 from d2cp.core.arrays import Rows
 from d2cp.data.store import ImageStore
 
-SHARE = 1 / 3  # of the budget that the masked epoch may take
+SHARE = 1 / 3  # of the passes that the masked epoch may take
 
 
 def hot_pixels(heat: Tensor) -> Tensor:
@@ -90,8 +91,11 @@ class MaskTune:
     def fit(self, task: Task, params: Params) -> Predictor:
         self.spec.require_tier(task.space.tier)
         space = prompt_space(task.space)
-        epoch = min(len(task.train), round(task.budget * SHARE))
-        model = train_classifier(task, stage="erm", passes=task.budget - epoch)
+        epoch = len(task.train)
+        if task.equal == "passes":
+            epoch = min(epoch, round(task.budget * SHARE))
+        first = task.left(epoch)
+        model = train_classifier(task, stage="erm", passes=first)
         assert isinstance(model, PromptedImages)
         masks = image_masks(space, model, task.train)
         task.notes.append(f"MaskTune: {100 * masks.mean():.1f}% of the pixels were masked")
@@ -100,6 +104,7 @@ class MaskTune:
             stage="masked",
             passes=epoch,
             model=model,
+            changes={"lr": task.final_rate(first), "lr_schedule": "constant"},
             read=space.reader(MaskedStore(space.store, task.train, masks)),
         )
         return ModelPredictor(model, space, trainable(model))

@@ -17,7 +17,7 @@ from d2cp.report.words import count, flatten, phrase
 
 OURS = "d2cp"
 PUBLISHED = (WORST, MEAN)  # what the paper prints
-FIGURES = ("schema", "results", "summary", "paired", "paper")
+FIGURES = ("schema", "results", "summary", "paired", "paper", "skipped")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Line:
     @property
     def trains_on_groups(self) -> bool:
         """Labels that only the selection rule sees are the same for every method."""
-        return "train" in self.group_labels
+        return "train" in self.group_labels or "fitted" in self.group_labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +78,7 @@ def compare_page(whole: Mapping[str, Any]) -> dict[str, Any]:
         "has_difference": any(line.difference is not None for b in boards for line in b.lines),
         "axis": plots.axis(),
         "facts": flatten(about),
+        "skipped": [(visible(k), visible(v)) for k, v in whole.get("skipped", {}).items()],
         "notes": sorted(
             {
                 (visible(r["method"]), visible(n))
@@ -119,7 +120,7 @@ def _line(
         name=name,
         seeds=seeds,
         figures=tuple(figures.values()),
-        group_labels=", ".join(visible(label) for label in entry["group_labels"]) or "none",
+        group_labels=_labels(entry),
         costs=tuple((entry[cost.key], cost.text(entry[cost.key])) for cost in COSTS),
         difference=_difference(paired),
         published=published,
@@ -131,6 +132,12 @@ def _line(
             method == OURS,
         ),
     )
+
+
+def _labels(entry: Mapping[str, Any]) -> str:
+    """Where true groups were used; mined ones are named so, and are no group labels."""
+    mined = ["mined"] if entry.get("mined_groups") else []
+    return ", ".join([*(visible(label) for label in entry["group_labels"]), *mined]) or "none"
 
 
 def _over_seeds(entry: Mapping[str, Any], key: str) -> Figure:
