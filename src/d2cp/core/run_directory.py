@@ -7,15 +7,14 @@ RUN/<stage>/manifest.json   inputs, seconds, SHA-256 of every file
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from d2cp.core.files import read_json, sha256, sweep, whole_folder, write_json
+from d2cp.core.locks import HeldError, held
 from d2cp.errors import RunError
 
 SCHEMA = 1
@@ -42,31 +41,22 @@ class RunDirectory:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for this process: a second one gets an error, never a mixed result."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            # A link in its place would have the file it points to overwritten.
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-            file = os.fdopen(os.open(self.path / ".lock", flags, 0o666), "r+")
-        except OSError as error:
-            raise RunError(
-                f"cannot write in {self.path}: {error.strerror}",
-                expected="a writable directory",
-                remedy="choose another --out",
-            ) from error
-        with file:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                file.seek(0)
+                self.path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(self.path / ".lock", wait=False))
+            except HeldError as error:
                 raise RunError(
-                    f"{self.path} is in use by process {file.read().strip() or '?'}",
+                    f"{self.path} is in use by process {error}",
                     expected="one process on a run directory",
                     remedy="wait for it, or choose another --out",
+                ) from None
+            except OSError as error:
+                raise RunError(
+                    f"cannot write in {self.path}: {error.strerror}",
+                    expected="a writable directory",
+                    remedy="choose another --out",
                 ) from error
-            file.seek(0)
-            file.truncate()
-            file.write(str(os.getpid()))
-            file.flush()
             sweep(self.path)
             for name in SWEPT:
                 sweep(self.path / name, below=True)

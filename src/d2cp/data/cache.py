@@ -18,8 +18,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.core.files import fingerprint, sync_directory
+from d2cp.core.locks import held
 from d2cp.core.progress import progress
 from d2cp.data.digests import digest_bytes, ordered_map
 from d2cp.data.images import UnreadableError
@@ -83,7 +83,7 @@ def open_entry(
         return entry
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _lock(folder / f"{content}.lock"):
+        with held(folder / f"{content}.lock", wait=True):
             # Another process may have built it while this one waited.
             if entry := _find(folder, content, wanted, size):
                 return entry
@@ -229,19 +229,6 @@ def _clear(folder: Path, content: str) -> None:
     for path in (folder / content, *folder.glob(f".{content}.*")):
         if path.is_dir():
             shutil.rmtree(path)
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """One builder an entry; freed by the system when its holder dies."""
-    with path.open("a") as file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except (ImportError, OSError):
-            pass  # a file system without locks: work twice, the rename stays atomic
-        yield
 
 
 def _require_space(folder: Path, needed: int) -> None:
