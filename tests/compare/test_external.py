@@ -1,4 +1,4 @@
-"""The example of CONTRIBUTING.md, taken from there and run as a package of its own."""
+"""The example of the guide, taken from there and run as a package of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from d2cp.compare.registry import chosen, methods
 from d2cp.errors import ConfigError
 
-GUIDE = Path(__file__).parents[2] / "CONTRIBUTING.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "my-method.md"
 
 
 def block(language: str) -> str:
