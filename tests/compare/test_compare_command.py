@@ -250,4 +250,6 @@ def test_list_names_every_method_and_what_it_sees():
     listed = {m["name"]: m for m in json.loads(command(list_methods, "--json"))}
     assert set(BUILT_IN) <= set(listed)
     assert listed["cpt"]["sees_train_groups"] and not listed["d2cp"]["sees_train_groups"]
-    assert "group_dro" in command(list_methods)
+    assert listed["dfr"]["fits_on_val_groups"] and not listed["dfr"]["sees_train_groups"]
+    text = command(list_methods)
+    assert "group_dro" in text and "@mined" in text

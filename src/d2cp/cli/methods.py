@@ -29,10 +29,12 @@ def methods(
     from rich.table import Table
 
     table = Table(box=None)
-    for title in ("name", "method", "venue", "train groups", "needs", "fidelity"):
+    for title in ("name", "method", "venue", "true groups", "needs", "fidelity"):
         table.add_column(title, overflow="fold")
     for spec in specs:
-        seen = "seen" if spec.sees_train_groups else "not seen"
+        seen = "train" if spec.sees_train_groups else "val" if spec.fits_on_val_groups else "none"
         needs = ", ".join(sorted(spec.needs))
         table.add_row(spec.name, spec.title, spec.venue, seen, needs, spec.fidelity)
-    Console(highlight=False).print(table, markup=False)
+    console = Console(highlight=False)
+    console.print(table, markup=False)
+    console.print("NAME@mined: a method that asks for groups, on the mined ones.", markup=False)
