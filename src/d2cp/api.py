@@ -30,14 +30,18 @@ def discover(
     corrections: Path | None = None,
     labels_out: Path | None = None,
     cache_dir: Path | None = None,
+    device: str | None = None,
     force: bool = False,
     quiet: bool = False,
 ) -> Discovery:
     """Stage 1 alone: the verdict, its pictures and a pseudo attribute for every image. Without a
     preset, the images and the machine decide."""
+    from d2cp.core.device import use_device
+    from d2cp.core.processes import is_main
     from d2cp.pipeline import discovery as stages
     from d2cp.pipeline.opening import open_run
 
+    use_device(device)
     place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
     table = as_table(data, format, columns, images)
     config = settled(config or Request(preset=preset, overrides={"seed": seed}), table, out, quiet)
@@ -51,7 +55,7 @@ def discover(
         force=force,
     ) as context:
         found = stages.discover(context, corrections)
-        if labels_out is not None:
+        if labels_out is not None and is_main():
             write_bytes(labels_out, (context.run.path / "mine" / "pseudo.csv").read_bytes())
     return found
 
@@ -71,16 +75,19 @@ def run(
     report: bool = True,
     cache_dir: Path | None = None,
     tensorboard: bool = False,
+    device: str | None = None,
     force: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
     """The whole method; returns what `d2cp show RUN --json` prints. Without a preset, the images
     and the machine decide."""
+    from d2cp.core.device import use_device
     from d2cp.core.processes import is_main
     from d2cp.pipeline.opening import open_run
     from d2cp.pipeline.whole import run_stages
     from d2cp.report.build import write_report
 
+    use_device(device)
     place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
     table = as_table(data, format, columns, images)
     config = settled(config or Request(preset=preset, overrides={"seed": seed}), table, out, quiet)

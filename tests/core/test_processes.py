@@ -16,8 +16,16 @@ import torch
 from d2cp.debias.train import Trained
 from d2cp.debias.trained_files import load_artifact
 from train_process import train
+from two_ranks import LAUNCHERS, two_ranks
 
-SCRIPT = Path(__file__).parents[1] / "helpers" / "train_process.py"
+HELPERS = Path(__file__).parents[1] / "helpers"
+SCRIPT = HELPERS / "train_process.py"
+CONCEPTS = {
+    **{"size": 16, "concepts": 4, "encoder.width": 4, "encoder.hidden": 16, "tokens.hidden": [8]},
+    **{"tokens.dim": 8, "unet.channels": [16], "unet.attention": [0], "unet.heads": 2},
+    **{"steps": 12, "batch": 15, "warmup": 2, "guide.steps": 10, "guide.width": 4},
+    **{"guide.batch": 15, "guide.flip": True},
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +42,15 @@ def environment() -> dict[str, str]:
 @pytest.mark.slow
 def test_killed_outright_and_resumed(whole: tuple[Trained, Path], tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), str(tmp_path), "checkpoints"], env=environment()
+        [sys.executable, str(SCRIPT), str(tmp_path), "kill"], env=environment()
     )
     steps = tmp_path / "steps"
     wanted = random.randrange(1, 30)
-    deadline = time.monotonic() + 120
     while not steps.is_dir() or max(map(_step, steps.glob("step-*")), default=0) < wanted:
-        assert process.poll() is None and time.monotonic() < deadline
+        assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert not (tmp_path / "model.safetensors").exists()
     resumed = train(tmp_path, checkpoints=True)
     expected, folder = whole
     for name, value in expected.model.state_dict().items():
@@ -54,14 +60,12 @@ def test_killed_outright_and_resumed(whole: tuple[Trained, Path], tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_two_processes_follow_the_loss_curve_of_one(
-    whole: tuple[Trained, Path], tmp_path: Path
+    whole: tuple[Trained, Path], tmp_path: Path, launcher: str
 ) -> None:
     """Batches of 15 do not even divide by two: group means are those of the global batch."""
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2"]
-    launch += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no"]
-    launch += [f"--main_process_port={random.randrange(20000, 60000)}"]
-    subprocess.run([*launch, str(SCRIPT), str(tmp_path)], env=environment(), check=True)
+    two_ranks(launcher, SCRIPT, tmp_path, 2)
     expected, folder = whole
     one, two = losses(folder), losses(tmp_path)
     assert len(one) == len(two) == 60
@@ -71,6 +75,38 @@ def test_two_processes_follow_the_loss_curve_of_one(
     assert [h["step"] for h in found.fitted.history] == [8, 16, 24, 32, 40, 48, 56, 60]
     for name, value in expected.model.state_dict().items():
         assert torch.allclose(found.model.state_dict()[name], value, atol=1e-3)
+
+
+def test_sums_rows_and_normalisation_over_two_processes_are_those_of_the_whole() -> None:
+    two_ranks("torchrun", HELPERS / "collective_process.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"encoder.kind": "code", "guide.concepts": 0},
+        {"space": "vq", "vq.channels": [8, 8, 8], "vq.codebook": 32, "vq.steps": 10, "vq.batch": 5},
+    ],
+    ids=["guide", "batch norm", "autoencoder"],
+)
+def test_two_processes_learn_the_concepts_of_one(tmp_path: Path, settings: dict) -> None:
+    folders, words = {}, json.dumps(CONCEPTS | settings)
+    for ranks in (1, 2):
+        folders[ranks] = tmp_path / str(ranks)
+        folders[ranks].mkdir()
+    script = HELPERS / "concept_process.py"
+    subprocess.run([sys.executable, script, folders[1], "1", words], check=True)
+    two_ranks("torchrun", script, folders[2], 2, words)
+    one, two = (json.loads((f / "losses.json").read_text()) for f in folders.values())
+    assert [line[:2] for line in one] == [line[:2] for line in two]
+    assert {line[0] for line in one} >= {"disentangle"}
+    assert len(one) >= 12
+    np.testing.assert_allclose([v[2] for v in two], [v[2] for v in one], rtol=0, atol=1e-4)
+    alone, shared = (np.load(f / "concepts.npz") for f in folders.values())
+    for name in ("scalars", "tokens"):
+        np.testing.assert_allclose(shared[name], alone[name], rtol=0, atol=1e-4)
 
 
 def losses(folder: Path) -> list[float]:

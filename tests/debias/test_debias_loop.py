@@ -55,7 +55,7 @@ def run(
         if batch.step == kill_at:
             raise KilledError
         losses = cross_entropy(module(batch.images), Y[batch.rows], reduction="none")
-        return global_mean(losses), {"size": float(len(batch.rows))}
+        return global_mean(losses.mean(), len(losses)), {"size": float(len(batch.rows))}
 
     def evaluate() -> tuple[tuple[float, ...], dict[str, float]]:
         score = scores.pop(0) if scores else module(read(order(0), order(0), 0))[0, 0].item()

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from accelerate import Accelerator
 
 from d2cp.config.strict import changed
+from d2cp.core.device import make_accelerator
 from d2cp.core.progress import progress
 from d2cp.data.pixels import signed_view
 from d2cp.disentangle.concept_loop import Watch
@@ -20,7 +20,7 @@ QUIET = Watch(None, functools.partial(progress, quiet=True))
 
 
 def guide_of(images, rows, y, config):
-    return train_guide(images, rows, y, config, 0, Accelerator(), QUIET)[0]
+    return train_guide(images, rows, y, config, 0, make_accelerator(), QUIET)[0]
 
 
 def test_generalised_cross_entropy_literally_and_its_limits():
@@ -129,7 +129,7 @@ def test_the_guide_sees_the_shortcut_on_images_whose_label_contradicts_it(tiny, 
 
 def test_draws_make_class_and_shortcut_independent(tiny, toy):
     config = changed(tiny, {"guide.steps": 80, "guide.width": 8, "guide.batch": 32})
-    guide, logits = train_guide(toy.images, toy.rows, toy.y, config, 0, Accelerator(), QUIET)
+    guide, logits = train_guide(toy.images, toy.rows, toy.y, config, 0, make_accelerator(), QUIET)
     foreseen = cross_fitted(logits, guide.folds).argmax(1).numpy()
     weights = draw_weights(foreseen, toy.y, 1e9)
     groups = 2 * toy.y + toy.a
@@ -148,7 +148,7 @@ def test_scalars_of_training_rows_come_from_their_fold_and_others_from_all(tiny,
         def __getitem__(self, wanted):
             return np.stack([by_row[row] for row in wanted.tolist()])
 
-    guide, logits = train_guide(Store(), rows, toy.y, config, 0, Accelerator(), QUIET)
+    guide, logits = train_guide(Store(), rows, toy.y, config, 0, make_accelerator(), QUIET)
     known = dict(zip(rows.tolist(), guide.folds.tolist(), strict=True))
     asked = np.array([rows[5], 0, rows[0], rows[-1] + 1, rows[-1]])
     assert guide.fold_of(asked).tolist() == [known.get(row, -1) for row in asked.tolist()]

@@ -1,21 +1,22 @@
 """Trains a tiny model in a process of its own: to be killed, or launched several times at once.
 
-train_process.py FOLDER [checkpoints]: writes metrics.jsonl and model.safetensors to FOLDER.
+train_process.py FOLDER kill: checkpoints there, then it waits for its end.
+train_process.py FOLDER 2: in two processes, metrics.jsonl and model.safetensors in FOLDER.
 """
 
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
-from accelerate import Accelerator
-
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
+from d2cp.core.processes import is_main, process_count
 from d2cp.debias.train import Trained, train_d2cp
 from d2cp.debias.trained_files import Artifact, save_artifact
 from debias_tiny import CONFIG, backbone, cmnist, labels_of
 
-STEPS = replace(CONFIG, epochs=10, lr=0.3, eta=0.1, batch_size=15, evaluate_every=8)
+STEPS = replace(CONFIG, epochs=10, lr=0.03, eta=0.1, batch_size=15, evaluate_every=8)
 
 
 def train(folder: Path, checkpoints: bool) -> Trained:
@@ -34,7 +35,11 @@ def train(folder: Path, checkpoints: bool) -> Trained:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    trained = train(folder, checkpoints="checkpoints" in sys.argv)
-    if Accelerator().is_main_process:
+    folder, mode = Path(sys.argv[1]), sys.argv[2]
+    if mode == "kill":
+        train(folder, checkpoints=True)
+        time.sleep(600)
+    assert process_count() == int(mode), f"{process_count()} processes, not {mode}"
+    trained = train(folder, checkpoints=False)
+    if is_main():
         save_artifact(folder, Artifact(trained, "tiny", ("0", "1"), ("0", "1")))

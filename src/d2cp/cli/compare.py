@@ -53,6 +53,8 @@ def compare(
     images: options.Images = None,
     train_limit: options.TrainLimit = None,
     cache: options.Cache = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -66,7 +68,7 @@ def compare(
     whole = run_comparison(
         data,
         out=out,
-        config=options.resolve(preset, config, chosen, 0, backbone, train_limit),
+        config=options.resolve(preset, config, chosen, 0, backbone, train_limit, precision),
         names=methods,
         seeds=seeds,
         budget=budget,
@@ -79,6 +81,7 @@ def compare(
         columns=options.columns(column),
         images=images,
         cache_dir=cache,
+        device=device,
         force=force,
         quiet=quiet,
     )

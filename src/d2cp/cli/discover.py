@@ -31,13 +31,15 @@ def discover(
     images: options.Images = None,
     train_limit: options.TrainLimit = None,
     cache: options.Cache = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Find the shortcut in a data set: verdict, pictures, a pseudo attribute for every image."""
     from d2cp.api import discover as run_discover
 
-    settings = options.request(preset, config, set_, seed, backbone, train_limit)
+    settings = options.request(preset, config, set_, seed, backbone, train_limit, precision)
     run_discover(
         data,
         out=out,
@@ -48,6 +50,7 @@ def discover(
         corrections=corrections,
         labels_out=labels_out,
         cache_dir=cache,
+        device=device,
         force=force,
         quiet=quiet,
     )

@@ -63,6 +63,14 @@ Force = Annotated[
     bool, typer.Option("--force", help="Go on in a run started with other settings; redo stages.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
+Device = Annotated[
+    str | None,
+    typer.Option(help="`cpu`, `cuda`, `cuda:1` or `mps`; by default what the machine has."),
+]
+Precision = Annotated[
+    str | None,
+    typer.Option(help="Mixed precision of the training steps: `no`, `fp16` or `bf16`."),
+]
 TrainLimit = Annotated[
     int | None, typer.Option(help="Use at most so many training images (0: all).")
 ]
@@ -88,9 +96,12 @@ def close(out: Path, quiet: bool) -> None:
     from rich.console import Console
 
     from d2cp.cli.show import show
+    from d2cp.core.processes import is_main
     from d2cp.core.run_directory import RunDirectory
     from d2cp.report.steps import next_steps
 
+    if not is_main():
+        return
     show(out)
     if not quiet:
         console = Console(highlight=False)
@@ -105,9 +116,10 @@ def resolve(
     seed: int,
     backbone: str | None = None,
     train_limit: int | None = None,
+    precision: str | None = None,
 ) -> Config:
     """The configuration that the shared options describe."""
-    return request(preset, file, assignments, seed, backbone, train_limit).config(preset)
+    return request(preset, file, assignments, seed, backbone, train_limit, precision).config(preset)
 
 
 def request(
@@ -117,15 +129,21 @@ def request(
     seed: int,
     backbone: str | None = None,
     train_limit: int | None = None,
+    precision: str | None = None,
 ) -> Request:
     """What the shared options ask for; the data may have to choose the preset."""
     from d2cp.config.request import Request
+    from d2cp.errors import ConfigError
 
     overrides: dict[str, Any] = {"seed": seed}
     if backbone is not None:
         overrides["backbone"] = backbone
     if train_limit is not None:
         overrides["train_limit"] = train_limit
+    if precision is not None:
+        if precision not in ("no", "fp16", "bf16"):
+            raise ConfigError(f"--precision {precision}", expected="no, fp16 or bf16")
+        overrides |= {stage: {"precision": precision} for stage in ("disentangle", "debias")}
     asked = Request(preset=preset, file=file, assignments=assignments or (), overrides=overrides)
     asked.config(preset or "demo")  # a wrong key is told before any data is read
     return asked

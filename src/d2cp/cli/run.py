@@ -26,6 +26,8 @@ def run(
     images: options.Images = None,
     train_limit: options.TrainLimit = None,
     cache: options.Cache = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
     tensorboard: Annotated[bool, typer.Option(help="Write TensorBoard events too.")] = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -33,7 +35,7 @@ def run(
     """Check, discover, debias, evaluate, report. Killed anywhere, the same command goes on."""
     from d2cp.api import run as run_all
 
-    settings = options.request(preset, config, set_, seed, backbone, train_limit)
+    settings = options.request(preset, config, set_, seed, backbone, train_limit, precision)
     run_all(
         data,
         out=out,
@@ -44,6 +46,7 @@ def run(
         corrections=corrections,
         control=control,
         cache_dir=cache,
+        device=device,
         tensorboard=tensorboard,
         force=force,
         quiet=quiet,

@@ -22,6 +22,7 @@ from d2cp.compare.registry import method
 from d2cp.compare.seed_run import open_seed
 from d2cp.config import Config, config_from_dict
 from d2cp.core.checkpoint import Checkpointer
+from d2cp.core.device import use_device
 from d2cp.core.files import fingerprint, read_json, write_json
 from d2cp.core.rng import numpy_generator
 from d2cp.data.place import Place
@@ -45,6 +46,7 @@ class Grid:
     tier: Tier
     epochs: int = 0  # equal epochs instead of an equal number of passes
     cache_dir: Path | None = None
+    device: str | None = None
     threads: int = 0
     force: bool = False
     quiet: bool = False
@@ -229,6 +231,7 @@ def _worker(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
     import torch
 
     torch.set_num_threads(max(1, grid.threads))
+    use_device(grid.device)
     run_seed(replace(grid, quiet=True), seed, chosen)
 
 

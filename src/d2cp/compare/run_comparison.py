@@ -18,8 +18,10 @@ from d2cp.compare.grid import search as search_method
 from d2cp.compare.registry import Groups
 from d2cp.compare.registry import chosen as chosen_methods
 from d2cp.config import Config
+from d2cp.core.device import use_device
 from d2cp.core.files import read_json, write_csv, write_json
 from d2cp.core.machine import describe, machine_class
+from d2cp.core.processes import process_count
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.place import Place
 from d2cp.errors import ConfigError
@@ -42,6 +44,7 @@ def run_comparison(
     columns: Mapping[str, str] | None = None,
     images: Path | str | None = None,
     cache_dir: Path | None = None,
+    device: str | None = None,
     force: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
@@ -50,6 +53,13 @@ def run_comparison(
     Of `all`, methods that cannot run here are left out, with the reason; named ones are an error.
     `epochs` gives every training as many epochs, instead of every method the same passes.
     """
+    use_device(device)
+    if process_count() > 1:
+        raise ConfigError(
+            f"compare in {process_count()} processes that share every batch",
+            expected="one process, which may start others for its seeds",
+            remedy="start it without torchrun or accelerate launch, with --jobs",
+        )
     _check_search(search, config)
     place = Place.of(data, format, columns, images)
     table = place.table()
@@ -74,6 +84,7 @@ def run_comparison(
         epochs=epochs,
         tier=cast(Tier, tier),
         cache_dir=cache_dir,
+        device=device,
         threads=max(1, cores // jobs),
         force=force,
         quiet=quiet,

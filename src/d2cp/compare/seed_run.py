@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accelerate import Accelerator
-
 from d2cp.backbone import load_backbone
 from d2cp.backbone.text import class_text
 from d2cp.compare.footing import Footing
 from d2cp.compare.registry import method
 from d2cp.compare.task import Pseudo
 from d2cp.compare.tiers import FeatureSpace, PromptSpace, Space
+from d2cp.core.device import process_state
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import discover
 from d2cp.pipeline.environment_bits import environments
@@ -67,7 +66,7 @@ def mine(context: Context) -> Pseudo:
 
 def space_of(context: Context, grid: Grid) -> Space:
     config = context.config
-    frozen, device = features(context), Accelerator().device
+    frozen, device = features(context), process_state().device
     if grid.tier == "features":
         return FeatureSpace(frozen, config.debias, device=device)
     return PromptSpace(

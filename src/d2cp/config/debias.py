@@ -43,6 +43,7 @@ class DebiasConfig:
     lr_every: int = 10  # epochs; the paper gives neither this nor gamma
     lr_gamma: float = 0.1
     ema: float = 0.0  # decay of an average of the weights, which is what is kept; 0: no average
+    precision: Literal["no", "bf16", "fp16"] = "no"  # mixed precision of the training steps
 
     # prompts and heads
     prompt_length: int = 10

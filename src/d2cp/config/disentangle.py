@@ -150,8 +150,7 @@ class DisentangleConfig:
     almost a constant and a short run never learns to read it. Off: as EncDiff has it."""
     decorrelate: float = 1.0
     """Weight of the squared correlation of the encoder's scalars with each other. Standardised,
-    they all grow along the one strongest direction and become copies. With several processes
-    each takes its share of the batch. 0: as EncDiff has it."""
+    they all grow along the one strongest direction and become copies. 0: as EncDiff has it."""
     tokens: TokensConfig = field(default_factory=TokensConfig)
     unet: UNetConfig = field(default_factory=UNetConfig)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from d2cp.backbone import Backbone
 from d2cp.core.arrays import Rows
-from d2cp.core.processes import global_sum, process_count, process_rank
+from d2cp.core.processes import in_shares
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
 from d2cp.debias.adapters import AdapterClassifier
@@ -38,11 +37,10 @@ def predict_logits(
 ) -> NDArray[np.float32]:
     """Logits [n, classes] of the centre crops of `rows`."""
     device = classifier.head.weight.device
-    logits = torch.zeros(len(rows), classifier.head.out_features, device=device)
-    rank, world = process_rank(), process_count()
-    with torch.no_grad():
-        for start in range(rank * batch_size, len(rows), world * batch_size):
-            part = slice(start, start + batch_size)
-            images = centre_view(store[rows[part]], image_size).to(device)
-            logits[part] = image_logits(classifier, backbone, images).float()
-    return np.asarray(global_sum(logits).cpu().numpy(), dtype=np.float32)
+
+    def logits(part: slice) -> Tensor:
+        images = centre_view(store[rows[part]], image_size).to(device)
+        return image_logits(classifier, backbone, images).float()
+
+    whole = in_shares(logits, len(rows), batch_size, (classifier.head.out_features,))
+    return np.asarray(whole.cpu().numpy(), dtype=np.float32)

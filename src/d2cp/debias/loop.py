@@ -1,7 +1,8 @@
 """The one training loop: D2CP, its controls and its rivals differ in the step they hand it.
 
 Order, augmentation and dropout are functions of (seed, epoch, step), and the learning rate of the
-epoch, so a checkpoint needs only the module, its average, the momentum and the best state so far.
+epoch, so a checkpoint needs only the module, its average, the momentum, the scale of half precision
+and the best state so far.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Rows
 from d2cp.core.averaging import Average
 from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
+from d2cp.core.device import make_accelerator
 from d2cp.core.finite import require_finite
 from d2cp.core.interrupts import held_back
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
+from d2cp.core.processes import anyone, mean_gradients, share_of
 from d2cp.core.progress import progress
 from d2cp.data.loader import prefetch
 from d2cp.errors import TrainingError
@@ -109,15 +112,17 @@ def fit(
     quiet: bool = False,
 ) -> Fitted:
     """Train all parameters of `module`; on return it holds the best state by `evaluate`."""
-    accelerator = accelerator or Accelerator()
+    accelerator = accelerator or make_accelerator(config.precision)
     module.to(accelerator.device)
     parameters = [p for p in module.parameters() if p.requires_grad]
-    optimizer = make_optimiser(
-        config.optimiser,
-        parameters,
-        lr=config.lr,
-        weight_decay=config.weight_decay,
-        momentum=config.momentum,
+    optimizer = accelerator.prepare(
+        make_optimiser(
+            config.optimiser,
+            parameters,
+            lr=config.lr,
+            weight_decay=config.weight_decay,
+            momentum=config.momentum,
+        )
     )
     plan = Plan.of(config, epoch_size)
     fitted, best = Fitted(0, 0, None), {}
@@ -126,10 +131,12 @@ def fit(
         best = _restore(module, optimizer, fitted, found.tensors, found.state)
         average.restore(found.tensors)
         fitted.steps = found.step
+        if accelerator.scaler and found.state["scaler"]:
+            accelerator.scaler.load_state_dict(found.state["scaler"])
     main = accelerator.is_main_process
     if log and main:
         log.rewind(stage, fitted.steps)
-    batches = _batches(plan, order, read, fitted.steps, accelerator, config.batch_size)
+    batches = _batches(plan, order, read, fitted.steps, config.batch_size)
     ahead = 0 if accelerator.device.type == "cpu" else 1  # two pools of threads share a CPU badly
     display = progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main)
     with display as bar, held_back() as stopped:
@@ -156,11 +163,14 @@ def fit(
                 fitted.history.append({"step": done, **figures})
                 if log and main:
                     log(stage, done, **{f"val_{name}": v for name, v in figures.items()})
-            due = checkpointer and (checkpointer.due(done) or done == plan.total or stopped())
+            stop = anyone(stopped())
+            due = checkpointer and (checkpointer.due(done) or done == plan.total or stop)
             if checkpointer and main and due:
-                checkpointer.save(done, *_snapshot(module, optimizer, fitted, best, average))
-            if stopped():
-                break
+                tensors, state = _snapshot(module, optimizer, fitted, best, average)
+                state["scaler"] = accelerator.scaler.state_dict() if accelerator.scaler else None
+                checkpointer.save(done, tensors, state)
+            if stop:
+                raise KeyboardInterrupt
     average.install()
     if best:
         module.load_state_dict(best)
@@ -182,40 +192,22 @@ def _descend(
     accelerator: Accelerator,
     clip: float,
 ) -> None:
-    loss.backward()  # type: ignore[no-untyped-call]
-    if accelerator.num_processes > 1:
-        _sum_gradients(parameters, accelerator)
+    accelerator.backward(loss)
+    mean_gradients(parameters)
     if clip:
-        torch.nn.utils.clip_grad_norm_(parameters, clip)
+        accelerator.clip_grad_norm_(parameters, clip)
     optimizer.step()
 
 
-def _sum_gradients(parameters: list[nn.Parameter], accelerator: Accelerator) -> None:
-    """Add up the processes' gradients. Not DistributedDataParallel, which averages: the loss is
-    that of the global batch already (see processes.py)."""
-    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-    flat = accelerator.reduce(torch.cat([g.flatten() for g in gradients]), reduction="sum")
-    parts = flat.split([p.numel() for p in parameters])
-    for parameter, part in zip(parameters, parts, strict=True):
-        parameter.grad = part.view_as(parameter).clone()
-
-
-def _batches(
-    plan: Plan, order: Order, read: Read, first: int, accelerator: Accelerator, size: int
-) -> Iterator[Batch]:
+def _batches(plan: Plan, order: Order, read: Read, first: int, size: int) -> Iterator[Batch]:
     """This process's batches from step `first` on."""
-    rank, world = accelerator.process_index, accelerator.num_processes
     rows, current = np.empty(0, np.int64), -1
     for step in range(first, plan.total):
         epoch, position = divmod(step, plan.per_epoch)
         if epoch != current:
             rows, current = order(epoch), epoch
-        draws = np.arange(position * size, min((position + 1) * size, len(rows)))[rank::world]
-        if not len(draws):
-            raise TrainingError(
-                f"a batch of {len(rows)} images cannot be shared by {world} processes",
-                remedy="use fewer processes or a larger debias.batch_size",
-            )
+        draws = np.arange(position * size, min((position + 1) * size, len(rows)))
+        draws = draws[share_of(len(draws))]
         images = read(rows[draws], draws, epoch)
         yield Batch(images, torch.from_numpy(rows[draws]), step, epoch)
 

@@ -62,7 +62,7 @@ class D2CPObjective(nn.Module):
         """The loss of the global batch, and its terms."""
         losses = self._branch_losses(batch)
         if not self.dro:
-            return global_mean(losses["y"]), {}
+            return global_mean(losses["y"].mean(), len(batch.rows)), {}
         rows = batch.rows.cpu()
         terms = {}
         for name, dro in self.dro.items():

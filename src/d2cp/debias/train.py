@@ -13,6 +13,7 @@ from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Rows
 from d2cp.core.checkpoint import Checkpointer
+from d2cp.core.device import make_accelerator
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.data.store import ImageStore
 from d2cp.debias.labels import Labels, evaluation_rows, selection_groups, training_groups
@@ -64,7 +65,7 @@ def train_d2cp(
 ) -> Trained:
     """Prompts, trained as `config` says: `use_pseudo`, `dual_branch` and `use_xrm` are the
     ablation rows, and none of them is ERM."""
-    accelerator = accelerator or Accelerator()
+    accelerator = accelerator or make_accelerator(config.precision)
     tier = prompt_tier(backbone, store, labels, config, seed=seed, device=accelerator.device)
     fitted = _fit(
         tier,
@@ -94,7 +95,7 @@ def train_on_features(
     accelerator: Accelerator | None = None,
 ) -> Trained:
     """Adapters over frozen features, trained as `config` says. Seconds: no checkpoint, no bar."""
-    accelerator = accelerator or Accelerator()
+    accelerator = accelerator or make_accelerator(config.precision)
     tier = feature_tier(features, labels, config, seed=seed, device=accelerator.device)
     fitted = _fit(
         tier, labels, config, seed=seed, stage=stage, log=log, accelerator=accelerator, quiet=True

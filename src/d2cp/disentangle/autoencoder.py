@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.processes import global_mean, share_of
 from d2cp.core.rng import seeded, torch_generator
 from d2cp.data.pixels import Stored, signed_view
 from d2cp.disentangle.batches import batch_positions
@@ -106,11 +107,10 @@ def train_autoencoder(
         chosen = rows_at(step)
         if step == plain:
             _start_codebook(space, signed_view(store, chosen).to(accelerator.device), seed)
-        chosen = chosen[accelerator.process_index :: accelerator.num_processes]
+        chosen = chosen[share_of(config.vq.batch)]
         images = signed_view(store, chosen).to(accelerator.device)
         decoded, codebook_loss = module(images, step >= plain)
-        loss: Tensor = F.l1_loss(decoded, images) + codebook_loss
-        return loss
+        return global_mean(F.l1_loss(decoded, images) + codebook_loss, len(images))
 
     recipe = Recipe(
         steps=config.vq.steps,

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from accelerate import Accelerator
-from accelerate.state import AcceleratorState
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -19,16 +18,10 @@ from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_s
 from d2cp.core.finite import require_finite
 from d2cp.core.interrupts import held_back
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
+from d2cp.core.processes import anyone
 from d2cp.core.progress import Bar, progress
 
 LOG_EVERY = 20
-
-
-def make_accelerator(precision: str) -> Accelerator:
-    """accelerate keeps its state for the life of the process: a stage that wants another precision
-    than the stage before it must clear that first."""
-    AcceleratorState._reset_state(reset_partial_state=False)
-    return Accelerator(mixed_precision=precision)
 
 
 class MetricsSink(Protocol):
@@ -89,9 +82,9 @@ def fit(
 ) -> None:
     """Train `module` in place; it ends with its averaged weights, in evaluation mode.
 
-    `loss_at(module, step)` is this process's share of the step's loss, `rows_at(step)` the images
-    it is made of. Everything drawn must be a function of the step: then a killed run, resumed,
-    ends with the same bits.
+    `loss_at(module, step)` is the loss of the whole batch, from this process's share of its images
+    (see core/processes.py), `rows_at(step)` all of these images. Everything drawn must be a
+    function of the step: then a killed run, resumed, ends with the same bits.
     """
     weights = [p for p in module.parameters() if p.requires_grad]
     optimizer = make_optimiser(
@@ -122,11 +115,12 @@ def fit(
                 watch.log(stage, step, loss=value, lr=learning_rate(recipe, step))
             last = step + 1 == recipe.steps
             saver = watch.checkpointer
-            due = saver and (last or saver.due(step + 1) or stopped())
+            stop = anyone(stopped())
+            due = saver and (last or saver.due(step + 1) or stop)
             if saver and accelerator.is_main_process and due:
                 _save(saver, step + 1, module, optimizer, average, accelerator)
-            if stopped():
-                break
+            if stop:
+                raise KeyboardInterrupt
     average.install()
     accelerator.unwrap_model(wrapped, keep_fp32_wrapper=False)  # undo the wrapping of `forward`
     module.eval()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.core.rng import seeded
+from d2cp.disentangle.batch_norm import BatchNorm1d
 from d2cp.disentangle.denoiser import Sketch, build_denoiser
 from d2cp.disentangle.diffusion import alphas_cumprod, noise_from_z0
 from d2cp.disentangle.encoder import build_encoder
@@ -39,7 +40,7 @@ class ConceptModel(nn.Module):
             self.encoder = build_encoder(
                 config.encoder.kind, config.size, free, config.encoder.width, config.encoder.hidden
             )
-            self.norm = nn.BatchNorm1d(free, affine=False) if config.scalar_norm else nn.Identity()
+            self.norm = BatchNorm1d(free, affine=False) if config.scalar_norm else nn.Identity()
             self.tokens = build_tokens(
                 config.tokens.map,
                 config.concepts,

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.core.checkpoint import Checkpointer
+from d2cp.core.device import make_accelerator
+from d2cp.core.processes import global_mean, in_shares, share_of
 from d2cp.core.progress import progress as show_progress
 from d2cp.core.rng import torch_generator
 from d2cp.data.pixels import Stored, signed_view
@@ -18,14 +20,7 @@ from d2cp.disentangle.batches import (
     batch_positions,
     weighted_positions,
 )
-from d2cp.disentangle.concept_loop import (
-    MetricsSink,
-    ProgressFactory,
-    Recipe,
-    Watch,
-    fit,
-    make_accelerator,
-)
+from d2cp.disentangle.concept_loop import MetricsSink, ProgressFactory, Recipe, Watch, fit
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.correlation import squared_correlation, squared_correlation_within
 from d2cp.disentangle.diffusion import add_noise, biased_times, min_snr_weight, noise_loss
@@ -76,7 +71,7 @@ def train_concepts(
 
     def loss_at(module: nn.Module, step: int) -> Tensor:
         where = positions(step)
-        share = slice(accelerator.process_index, None, accelerator.num_processes)
+        share = share_of(config.batch)
         draw = torch_generator(seed, STAGE, step)
         shape = (config.batch, space.channels, space.side, space.side)
         noise = torch.randn(shape, generator=draw)[share].to(accelerator.device)
@@ -87,7 +82,7 @@ def train_concepts(
         z_t = add_noise(z0, noise, t, model.alpha_bar)
         predicted, scalars = module(images, guided[where[share]], z_t, t)
         weight = min_snr_weight(model.alpha_bar[t], config.min_snr) if config.min_snr else None
-        loss = noise_loss(predicted, noise, config.loss, weight)
+        loss = global_mean(noise_loss(predicted, noise, config.loss, weight), len(images))
         if model.guided and config.guide.decorrelate:
             copies = squared_correlation(*model.split(scalars))
             loss = loss + config.guide.decorrelate * copies
@@ -138,5 +133,10 @@ def draw_weights(
 def _all_latents(model: ConceptModel, store: Stored, rows: NDArray[np.int64]) -> Tensor:
     """The latents of each training row, where an autoencoder makes them costly."""
     device = model.latent_std.device
-    some = (rows[i : i + SCALE_IMAGES] for i in range(0, len(rows), SCALE_IMAGES))
-    return torch.cat([model.to_latents(signed_view(store, part).to(device)) for part in some])
+
+    def latents(part: slice) -> Tensor:
+        return model.to_latents(signed_view(store, rows[part]).to(device))
+
+    space = model.space
+    shape = (space.channels, space.side, space.side)
+    return in_shares(latents, len(rows), SCALE_IMAGES, shape)

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from d2cp.disentangle.batch_norm import BatchNorm2d
+
 
 def halvings(size: int) -> int:
     """Stride-2 convolutions: four at 64 pixels, fewer on small images so that a grid is left."""
@@ -53,10 +55,10 @@ class _Residual(nn.Module):
         self.block = nn.Sequential(
             nn.ReLU(),
             nn.Conv2d(width, width, 3, padding=1),
-            nn.BatchNorm2d(width),
+            BatchNorm2d(width),
             nn.ReLU(),
             nn.Conv2d(width, width, 1),
-            nn.BatchNorm2d(width),
+            BatchNorm2d(width),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -73,7 +75,7 @@ class CodeEncoder(nn.Module):
         for _ in range(halvings(size)):
             layers += [
                 nn.Conv2d(channels, width, 4, stride=2, padding=1),
-                nn.BatchNorm2d(width),
+                BatchNorm2d(width),
                 nn.ReLU(),
             ]
             channels = width

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from d2cp.core.processes import in_shares
 from d2cp.data.pixels import Stored, signed_view
 from d2cp.disentangle.concept_model import ConceptModel
 
@@ -26,14 +27,12 @@ def extract(
 ) -> Concepts:
     """Scalars and tokens in evaluation mode, with the averaged weights the model ended with."""
     model.eval()
-    scalars, tokens = [], []
-    for i in range(0, len(rows), batch):
-        some = rows[i : i + batch]
-        images = signed_view(store, some).to(model.latent_std.device)
-        s = model.scalars(images, model.guided_scalars(images, some))
-        scalars.append(s.float().cpu().numpy())
-        tokens.append(model.concept_tokens(s).float().contiguous().cpu().numpy())
-    k, d = model.config.concepts, model.config.tokens.dim
-    if not scalars:
-        return Concepts(np.zeros((0, k), np.float32), np.zeros((0, k, d), np.float32))
-    return Concepts(np.concatenate(scalars), np.concatenate(tokens))
+
+    def concepts(part: slice) -> torch.Tensor:
+        images = signed_view(store, rows[part]).to(model.latent_std.device)
+        s = model.scalars(images, model.guided_scalars(images, rows[part]))
+        return torch.cat([s[..., None], model.concept_tokens(s)], dim=2)
+
+    shape = (model.config.concepts, 1 + model.config.tokens.dim)
+    whole = in_shares(concepts, len(rows), batch, shape).float().cpu().numpy()
+    return Concepts(whole[..., 0].copy(), whole[..., 1:].copy())

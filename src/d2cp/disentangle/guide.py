@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.disentangle.batch_norm import BatchNorm2d
 
 
 def generalised_cross_entropy(logits: Tensor, labels: Tensor, q: float) -> Tensor:
@@ -37,13 +38,13 @@ class LazyNet(nn.Module):
         super().__init__()
         self.features = nn.Sequential(
             nn.Conv2d(5, width, 5, stride=2, padding=2),
-            nn.BatchNorm2d(width),
+            BatchNorm2d(width),
             nn.ReLU(),
             nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
-            nn.BatchNorm2d(2 * width),
+            BatchNorm2d(2 * width),
             nn.ReLU(),
             nn.Conv2d(2 * width, 4 * width, 3, stride=2, padding=1),
-            nn.BatchNorm2d(4 * width),
+            BatchNorm2d(4 * width),
             nn.ReLU(),
         )
         self.head = nn.Linear(8 * width, classes)

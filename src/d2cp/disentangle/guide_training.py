@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.processes import global_mean, in_shares, share_of
 from d2cp.core.rng import permutation, seeded, torch_generator
 from d2cp.data.pixels import Stored, signed_view
 from d2cp.disentangle.batches import batch_positions
@@ -96,28 +97,40 @@ def _loss(
 
     def loss_at(net: nn.Module, step: int) -> Tensor:
         where = batch_positions(seed, stage, step, config.guide.batch, len(rows))
-        where = where[accelerator.process_index :: accelerator.num_processes]
-        images = signed_view(store, rows[where])
-        images = augment(images, torch_generator(seed, stage, step), config)
-        target = torch.from_numpy(labels[where])
+        share = share_of(config.guide.batch)
+        images = signed_view(store, rows[where[share]])
+        draw = torch_generator(seed, stage, step)
+        images = augment(images, draw, config, batch=config.guide.batch, share=share)
+        target = torch.from_numpy(labels[where[share]])
         weight = balance[target].to(accelerator.device)
         logits = net(images.to(accelerator.device))
         each = generalised_cross_entropy(logits, target.to(accelerator.device), config.guide.q)
-        return (each * weight).mean()
+        return global_mean((each * weight).mean(), len(each))
 
     return loss_at
 
 
-def augment(images: Tensor, draw: torch.Generator, config: DisentangleConfig) -> Tensor:
-    """Random mirror images and shifts (edges repeated): harder to remember, as easy to see."""
+def augment(
+    images: Tensor,
+    draw: torch.Generator,
+    config: DisentangleConfig,
+    *,
+    batch: int | None = None,
+    share: slice = slice(None),
+) -> Tensor:
+    """Random mirror images and shifts (edges repeated): harder to remember, as easy to see.
+
+    The images are a share of a batch; what is drawn belongs to the whole of it.
+    """
+    count = batch or len(images)
     if config.guide.flip:
-        flip = torch.rand(len(images), generator=draw) < 0.5
+        flip = torch.rand(count, generator=draw)[share] < 0.5
         images = torch.where(flip[:, None, None, None], images.flip(-1), images)
     reach = round(config.guide.shift * images.shape[-1])
     if reach:
         side = images.shape[-1]
         padded = F.pad(images, (reach,) * 4, mode="replicate")
-        dy, dx = torch.randint(2 * reach + 1, (2, len(images)), generator=draw)
+        dy, dx = torch.randint(2 * reach + 1, (2, count), generator=draw)[:, share]
         steps = torch.arange(side)
         y = (dy[:, None] + steps)[:, None, :, None]
         x = (dx[:, None] + steps)[:, None, None, :]
@@ -129,8 +142,12 @@ def augment(images: Tensor, draw: torch.Generator, config: DisentangleConfig) ->
 @torch.no_grad()
 def _all_logits(guide: Guide, store: Stored, rows: NDArray[np.int64], batch: int = 256) -> Tensor:
     device = guide.basis.device
-    some = (rows[i : i + batch] for i in range(0, len(rows), batch))
-    return torch.cat([guide.logits(signed_view(store, part).to(device)) for part in some], dim=1)
+
+    def logits(part: slice) -> Tensor:
+        return guide.logits(signed_view(store, rows[part]).to(device)).movedim(1, 0)
+
+    shape = (len(guide.nets), guide.classes)
+    return in_shares(logits, len(rows), batch, shape).movedim(1, 0).contiguous()
 
 
 def _set_scale(guide: Guide, logits: Tensor) -> None:

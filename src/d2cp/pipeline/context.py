@@ -74,16 +74,23 @@ class Context:
         if not self.quiet and is_main():
             self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def stage(self, name: str, inputs: str, make: Callable[[Path], None]) -> Path:
-        """The stage's artifact: kept when it is current, made otherwise."""
+    def stage(
+        self, name: str, inputs: str, make: Callable[[Path], None], *, alone: bool = False
+    ) -> Path:
+        """The stage's artifact: kept when it is current, made otherwise.
+
+        Where there are several processes they make it together and the main one's is kept, or,
+        `alone`, the main one makes it while the others wait.
+        """
         current = from_main(self.run.is_current(name, inputs) if is_main() else None)
         if current:
             self.say(f"{name}: unchanged, kept")
             return self.run.path / name
         self.say(f"{name}: started")
         if not is_main():
-            with tempfile.TemporaryDirectory() as scratch:
-                make(Path(scratch))
+            if not alone:
+                with tempfile.TemporaryDirectory() as scratch:
+                    make(Path(scratch))
             return self._finished(name)
         spent = self.run.path / "checkpoints" / name / "seconds"
         before = float(spent.read_text()) if spent.exists() else 0.0

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.device import process_state
 from d2cp.core.files import read_json, write_csv, write_json
 from d2cp.core.progress import progress
 from d2cp.data.table import SPLIT_NAMES
@@ -94,12 +95,12 @@ def discover(context: Context, corrections: Path | None = None) -> Discovery:
         pseudo = apply_flips(pseudo, table.ids.tolist(), flips)
         save_mined(mined, folder)
         _write_labels(folder / LABELS, context, pseudo, score)
-        model = load_model(concepts)
+        model = load_model(concepts).to(process_state().device)
         pictures = draw_pictures(context, model, mined, found.scalars, score, pseudo, folder)
         summary = _summary(context, mined, pseudo, found.scalars)
         write_json(folder / SUMMARY, {**summary, "corrected": len(flips), "pictures": pictures})
 
-    return load_discovery(context.stage("mine", inputs, make))
+    return load_discovery(context.stage("mine", inputs, make, alone=True))
 
 
 def load_discovery(folder: Path) -> Discovery:

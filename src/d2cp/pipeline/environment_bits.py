@@ -65,7 +65,7 @@ def environments(context: Context, found: Discovery) -> Bits:
         rows = zip(table.ids, bits["y"], bits["a"], strict=True)
         write_csv(folder / "bits.csv", ["id", "y_xrm", "a_xrm"], rows)
 
-    folder = context.stage("environments", inputs, make)
+    folder = context.stage("environments", inputs, make, alone=True)
     with (folder / "bits.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return Bits(*(np.array([int(r[k]) for r in rows], np.int64) for k in ("y_xrm", "a_xrm")))

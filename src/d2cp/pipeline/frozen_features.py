@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
 from d2cp.backbone import Backbone, load_backbone
+from d2cp.core.device import process_state
+from d2cp.core.processes import in_shares, process_count, process_rank
 from d2cp.core.progress import progress
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
@@ -27,15 +29,18 @@ def frozen_features(
     batch: int = 256,
     quiet: bool = False,
 ) -> torch.Tensor:
-    """CLS features [n, D] of the centre crops."""
-    found = []
-    starts = range(0, len(rows), batch)
-    with torch.no_grad(), progress(len(starts), "features", quiet=quiet) as bar:
-        for start in starts:
-            images = centre_view(store[rows[start : start + batch]], image_size)
-            found.append(backbone.features(backbone.normalise(images)))
+    """CLS features [n, D] of the centre crops, on the CPU."""
+    device = process_state().device
+    backbone.to(device)
+    steps = len(range(process_rank() * batch, len(rows), process_count() * batch))
+    with progress(steps, "features", quiet=quiet) as bar:
+
+        def features(part: slice) -> torch.Tensor:
+            images = centre_view(store[rows[part]], image_size).to(device)
             bar.step(len(images))
-    return torch.cat(found) if found else torch.zeros(0, backbone.width)
+            return backbone.features(backbone.normalise(images))
+
+        return in_shares(features, len(rows), batch, (backbone.width,)).cpu()
 
 
 def features(context: Context) -> torch.Tensor:

@@ -12,8 +12,9 @@ from rich.console import Console
 
 from d2cp import __version__
 from d2cp.config import Config
+from d2cp.core.device import require_precision
 from d2cp.core.files import fingerprint, read_json, write_csv, write_json
-from d2cp.core.processes import is_main, wait_for_all
+from d2cp.core.processes import is_main, main_first, wait_for_all
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.text import visible
 from d2cp.data.copies import across_splits, thumbnails
@@ -46,12 +47,16 @@ def open_run(
     """
     from d2cp.core.machine import describe
 
+    for precision in (config.disentangle.precision, config.debias.precision):
+        require_precision(precision)
     _require_splits(table)
+    quiet = quiet or not is_main()
     bounded = bound(table, config)
     run = RunDirectory(out)
     with run.locked() if is_main() else nullcontext():
         # Rows that cannot be read drop out here, once, for all later stages.
-        readable, store = load_images(bounded, config.disentangle.size, cache_dir, quiet=quiet)
+        with main_first():
+            readable, store = load_images(bounded, config.disentangle.size, cache_dir, quiet=quiet)
         context = Context(
             run=run,
             config=config,
@@ -130,7 +135,8 @@ def _write_data_stage(context: Context, before: Table, identity: str) -> None:
             columns.append(table.a)
         write_csv(folder / "table.csv", header, zip(range(len(table)), *columns, strict=True))
 
-    kept = read_json(context.stage("data", context.inputs("data", identity), make) / SUMMARY)
+    inputs = context.inputs("data", identity)
+    kept = read_json(context.stage("data", inputs, make, alone=True) / SUMMARY)
     for line in (*kept["warnings"], *kept["notes"]):
         context.say(f"data: {visible(line)}")
 

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.config.debias import SelectionRule
 from d2cp.core.arrays import Ints
+from d2cp.core.device import process_state
 from d2cp.core.files import write_csv, write_json
+from d2cp.core.processes import is_main
 from d2cp.data.pixels import centre_view
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.debias.adapters import AdapterClassifier
@@ -37,7 +39,7 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
 
     def make(folder: Path) -> None:
         table = context.table
-        backbone = load_backbone(config.backbone)
+        backbone = load_backbone(config.backbone).to(process_state().device)
         rows = np.flatnonzero(table.split != SPLIT_NAMES.index("train"))
         shares = {
             METHOD[stage]: _probabilities(context, backbone, artifact, rows)
@@ -47,7 +49,7 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
         rules = {METHOD[k]: model.trained.config.selection for k, model in models.items()}
         write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
-        if len(models) == 2:
+        if len(models) == 2 and is_main():
             choice = _choice(context, found, rows, answers)
             write_json(folder / CHOICE, choice.to_dict())
             context.say("\n".join(choice.sentences))
@@ -64,6 +66,7 @@ def _probabilities(
         logits = _of_features(classifier, load_features(context.run.path / "features"), rows)
     else:
         store = context.images(config.resize)
+        classifier.to(process_state().device)
         logits = predict_logits(classifier, backbone, store, rows, image_size=config.image_size)
     logits = logits.astype(np.float64)
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -180,5 +183,6 @@ def _draw_changes(
         }
         for i in chosen
     ]
-    before, after = (models[stage].trained.classifier() for stage in ("erm", "debias"))
-    write_gradcam(folder, backbone, before, after, images, pixels, records)
+    device = process_state().device
+    before, after = (models[s].trained.classifier().to(device) for s in ("erm", "debias"))
+    write_gradcam(folder, backbone, before, after, images.to(device), pixels, records)
