@@ -47,7 +47,10 @@ def test_another_identity_is_refused_unless_forced(tmp_path):
     make(tmp_path).save(1, {"w": torch.ones(1)}, {})
     with pytest.raises(RunError, match="another configuration"):
         make(tmp_path, "y").load()
-    assert make(tmp_path, "y", force=True).load().step == 1
+    forced = make(tmp_path, "y", force=True)
+    assert forced.load() is None
+    forced.save(1, {"w": torch.zeros(1)}, {})  # and it is this one that is found again
+    assert make(tmp_path, "y").load().tensors["w"].item() == 0
 
 
 def test_clear_leaves_nothing(tmp_path):

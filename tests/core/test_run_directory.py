@@ -159,3 +159,30 @@ def test_another_preset_is_blamed_on_the_preset_not_on_the_data(tmp_path):
     now = {"backbone": "other", "preset": "photo-cpu", "seed": 0}
     with pytest.raises(RunError, match=r"config\.preset was 'demo', now 'photo-cpu'"):
         run.start({"data": {"fingerprint": "two"}, "config": now})
+
+
+def test_only_settings_that_took_effect_bind(tmp_path):
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    first = {"seed": 0, "preset": "demo", "mine": {"folds": 2}, "debias": {"epochs": 5, "lr": 1.0}}
+    other = {**first, "debias": {"epochs": 9, "lr": 1.0}}
+    run.start({"config": first})
+    run.start({"config": other}, settled={"seed", "mine"})  # stage 2 was not begun
+    assert run.description["config"] == other
+    with pytest.raises(RunError, match=r"config\.debias\.epochs was 9, now 5"):
+        run.start({"config": first}, settled={"seed", "debias"})
+    run.start({"config": first}, settled={"seed", "debias"}, force=True)
+    assert run.description["config"] == other  # no stage was redone yet: the old command goes on
+    run.start({"config": other}, settled={"seed", "debias"})
+    run.record(["seed", "debias.epochs"], first)
+    assert run.description["config"] == first
+
+
+def test_a_comparison_says_that_it_is_one(tmp_path):
+    run = RunDirectory(tmp_path / "all")
+    run.path.mkdir()
+    run.start({"config": {}})
+    (run.path / "compare.json").write_text("{}")
+    with pytest.raises(RunError, match="is a comparison") as refused:
+        run.artifact("evaluate")
+    assert f"d2cp show {run.path}" in refused.value.remedy

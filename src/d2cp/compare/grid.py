@@ -7,7 +7,6 @@ OUT/cells/<method>-<seed>.json     OUT/search/<method>-<draw>.json
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.device import use_device
 from d2cp.core.files import fingerprint, read_json, write_json
 from d2cp.core.rng import numpy_generator
+from d2cp.core.time_spent import TimeSpent
 from d2cp.data.place import Place
 from d2cp.data.table import Table
 from d2cp.errors import TrainingError
@@ -130,21 +130,15 @@ def fit_method(
 ) -> tuple[Predictor, dict[str, Any]]:
     """Fit one method and tell what it cost. Seconds of a killed attempt are added."""
     folder = _folder(grid, identity)
-    spent = folder / "seconds"
-    before = float(spent.read_text()) if spent.is_file() else 0.0
-    began = time.monotonic()
 
     def checkpoints(stage: str) -> Checkpointer:
         return Checkpointer(folder / stage, identity=identity)
 
     task = footing.task(chosen.spec, checkpoints, params)
     own = {name: value for name, value in params.items() if name not in SHARED}
-    try:
+    with TimeSpent(folder / "seconds") as spent:
         predictor = chosen.fit(task, own)
-    except BaseException:
-        if folder.is_dir():
-            spent.write_text(str(before + time.monotonic() - began))
-        raise
+        seconds = round(spent.total, 2)
     labels = [
         *(["train"] if chosen.spec.sees_train_groups else []),
         *(["val, fitted"] if chosen.spec.fits_on_val_groups else []),
@@ -154,7 +148,7 @@ def fit_method(
         "tier": footing.space.tier,
         "trainable": predictor.trainable,
         "passes": task.passes,
-        "seconds": round(before + time.monotonic() - began, 2),
+        "seconds": seconds,
         "params": dict(params),
         "group_labels": labels,
         "mined_groups": "pseudo" in chosen.spec.needs,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -35,7 +36,8 @@ class Checkpoint:
 
 @dataclass
 class Checkpointer:
-    """Saves and finds the checkpoints of one stage. `identity` names config, data and version."""
+    """Saves and finds the checkpoints of one stage. `identity` names config, data and version;
+    with `force`, checkpoints of another identity are thrown away instead of refused."""
 
     directory: Path
     identity: str
@@ -86,12 +88,16 @@ class Checkpointer:
                     stacklevel=2,
                 )
                 continue
-            if header.get("identity") != self.identity and not self.force:
-                raise RunError(
-                    f"{path} was made with another configuration, data set or version",
-                    expected=f"identity {self.identity}, found {header.get('identity')}",
-                    remedy="use the settings it was started with, another --out, or --force",
-                )
+            if header.get("identity") != self.identity:
+                if not self.force:
+                    raise RunError(
+                        f"{path} was made with another configuration, data set or version",
+                        expected=f"identity {self.identity}, found {header.get('identity')}",
+                        remedy="use the settings it was started with, another --out, or --force "
+                        "to train this stage from its beginning",
+                    )
+                self._forget()
+                return None
             return Checkpoint(step, tensors, state)
         return None
 
@@ -106,11 +112,13 @@ class Checkpointer:
                 )
 
     def clear(self) -> None:
-        """Remove all checkpoints: the stage's artifact has taken their place."""
+        """Remove all checkpoints, of the stage's parts too: the artifact has taken their place."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _forget(self) -> None:
+        """Checkpoints of other settings, also those with more steps, must not outlive new ones."""
         for path in self._paths():
             path.unlink(missing_ok=True)
-        if self.directory.is_dir() and not any(self.directory.iterdir()):
-            self.directory.rmdir()
 
     def _paths(self) -> list[Path]:
         if not self.directory.is_dir():

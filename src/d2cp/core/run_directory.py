@@ -7,8 +7,9 @@ RUN/<stage>/manifest.json   inputs, seconds, SHA-256 of every file
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,27 +63,58 @@ class RunDirectory:
                 sweep(self.path / name, below=True)
             yield
 
-    def start(self, description: dict[str, Any], *, force: bool = False) -> None:
+    def start(
+        self,
+        description: dict[str, Any],
+        *,
+        force: bool = False,
+        settled: Collection[str] | None = None,
+    ) -> None:
         """Record what this run is; refuse to go on with a run that is something else.
 
-        Where the data set lies and how it is read may change; its fingerprint may not.
+        Where the data set lies and how it is read may change; its fingerprint may not. Of the
+        configuration, only what has taken effect binds: the dotted names in `settled`, or all of
+        it. With `force` those keep their values in the record until `record` is called for them.
         """
         path = self.path / "run.json"
-        if path.exists() and not force:
+        if path.exists():
             before = read_json(path)
-            # Settings first: other settings can also be what makes the data look different.
-            for key in sorted(description, key=lambda name: name != "config"):
-                value = description[key]
-                if _placeless(before.get(key)) != _placeless(value):
-                    raise RunError(
-                        f"{self.path} was started with another {key}: "
-                        + first_difference(before.get(key), value, key),
-                        expected="the settings the run was started with",
-                        remedy="use the same settings, another --out, or --force to redo "
-                        "the stages that change",
-                    )
-            return
+            old, new = before.get("config"), description.get("config")
+            if settled is not None and isinstance(old, dict) and isinstance(new, dict):
+                kept = copy.deepcopy(new)
+                for name in settled:
+                    _take(kept, old, name)
+                description = {**description, "config": kept if force else new}
+                before["config"] = kept if kept == new else {**kept, "preset": old.get("preset")}
+            if not force:
+                self._require_same(before, description)
+            if before == {**before, **description} and old == description.get("config"):
+                return
         write_json(path, {"schema": SCHEMA, **description})
+
+    def _require_same(self, before: dict[str, Any], description: dict[str, Any]) -> None:
+        # Settings first: other settings can also be what makes the data look different.
+        for key in sorted(description, key=lambda name: name != "config"):
+            value = description[key]
+            if _placeless(before.get(key)) != _placeless(value):
+                raise RunError(
+                    f"{self.path} was started with another {key}: "
+                    + first_difference(before.get(key), value, key),
+                    expected="the settings the run was started with",
+                    remedy="use the same settings, another --out, or --force to redo "
+                    "the stages that change",
+                )
+
+    def record(self, names: Collection[str], config: dict[str, Any]) -> None:
+        """These settings have taken effect."""
+        if not (self.path / "run.json").is_file():
+            return
+        description = self.description
+        recorded = copy.deepcopy(description.get("config", {}))
+        for name in names:
+            _take(recorded, config, name)
+        if recorded != description.get("config"):
+            write_json(self.path / "run.json", {**description, "config": recorded})
 
     @property
     def description(self) -> dict[str, Any]:
@@ -122,6 +154,13 @@ class RunDirectory:
     def artifact(self, stage: str) -> Path:
         """The stage's folder, its checksums verified."""
         if not self.has(stage):
+            if (self.path / "compare.json").is_file() or (self.path / "cells").is_dir():
+                raise RunError(
+                    f"{self.path} is a comparison: it keeps figures, no classifiers",
+                    expected="a directory made by d2cp run",
+                    remedy=f"d2cp show {self.path} prints its figures; for a classifier, "
+                    "d2cp run DATA --out RUN",
+                )
             raise RunError(
                 f"{self.path} has no {stage!r} stage yet",
                 expected=f"a finished {stage} stage",
@@ -155,6 +194,15 @@ class RunDirectory:
             seconds = round(seconds_before + time.monotonic() - began, 2)
             manifest = {"stage": stage, "inputs": inputs, "seconds": seconds, "files": files}
             write_json(folder / "manifest.json", manifest)
+
+
+def _take(into: dict[str, Any], source: dict[str, Any], name: str) -> None:
+    """The value of a dotted name, copied from one nested mapping to another."""
+    *folders, last = name.split(".")
+    for part in folders:
+        into, source = into.setdefault(part, {}), source.get(part, {})
+    if last in source:
+        into[last] = source[last]
 
 
 def _placeless(value: Any) -> Any:

@@ -23,6 +23,8 @@ def evaluate_elsewhere(
     run: RunDirectory, table: Table, *, cache_dir: Path | None = None, quiet: bool = False
 ) -> list[dict[str, Any]]:
     """Results on the test splits of `table`, or on all its images where it has no test split."""
+    if not any(run.has(stage) for stage in METHODS):
+        run.artifact("debias")  # says what is missing and what to do
     results = []
     for stage, method in METHODS.items():
         if not run.has(stage):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +18,7 @@ from d2cp.core.files import fingerprint
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import from_main, is_main, wait_for_all
 from d2cp.core.run_directory import RunDirectory
+from d2cp.core.time_spent import TimeSpent
 from d2cp.data.image_access import load_images
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
@@ -68,7 +68,7 @@ class Context:
 
     def checkpointer(self, stage: str, inputs: str) -> Checkpointer:
         folder = self.run.path / "checkpoints" / stage
-        return Checkpointer(folder, identity=inputs, force=False)
+        return Checkpointer(folder, identity=inputs, force=self.force)
 
     def say(self, text: str) -> None:
         if not self.quiet and is_main():
@@ -85,6 +85,8 @@ class Context:
         current = from_main(self.run.is_current(name, inputs) if is_main() else None)
         if current:
             self.say(f"{name}: unchanged, kept")
+            if is_main():
+                self.run.record(stage(name).reads, self.config.to_dict())
             return self.run.path / name
         self.say(f"{name}: started")
         if not is_main():
@@ -92,17 +94,10 @@ class Context:
                 with tempfile.TemporaryDirectory() as scratch:
                     make(Path(scratch))
             return self._finished(name)
-        spent = self.run.path / "checkpoints" / name / "seconds"
-        before = float(spent.read_text()) if spent.exists() else 0.0
-        began = time.monotonic()
-        try:
-            with self.run.writing(name, inputs, before) as folder:
-                make(folder)
-        except BaseException:
-            if spent.parent.is_dir():
-                spent.write_text(str(before + time.monotonic() - began))
-            raise
-        spent.unlink(missing_ok=True)
+        spent = TimeSpent(self.run.path / "checkpoints" / name / "seconds")
+        with spent, self.run.writing(name, inputs, spent.before) as folder:
+            make(folder)
+        self.run.record(stage(name).reads, self.config.to_dict())
         self.checkpointer(name, inputs).clear()
         return self._finished(name)
 

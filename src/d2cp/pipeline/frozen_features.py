@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.core.device import process_state
+from d2cp.core.files import write_bytes
 from d2cp.core.processes import in_shares, process_count, process_rank
 from d2cp.core.progress import progress
 from d2cp.data.pixels import centre_view
@@ -58,7 +59,7 @@ def features(context: Context) -> torch.Tensor:
             config.debias.image_size,
             quiet=context.quiet,
         )
-        save_file({"features": values}, folder / FILE)
+        write_bytes(folder / FILE, save({"features": values}))
 
     return load_features(context.stage("features", inputs, make))
 

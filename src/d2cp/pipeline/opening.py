@@ -24,6 +24,7 @@ from d2cp.data.source import ColouredSource
 from d2cp.data.table import SPLIT_NAMES, Table
 from d2cp.errors import DataError
 from d2cp.pipeline.context import Context
+from d2cp.pipeline.stages import settled
 
 SUMMARY = "summary.json"
 
@@ -76,7 +77,7 @@ def open_run(
                 "data": {"name": table.name, "fingerprint": identity, **recorded},
                 "config": config.to_dict(),
             }
-            run.start(description, force=force)
+            run.start(description, force=force, settled=settled(run.has))
             write_json(run.path / "environment.json", describe())
         wait_for_all()
         _write_data_stage(context, bounded, identity)

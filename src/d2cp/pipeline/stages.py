@@ -17,36 +17,45 @@ class Stage:
     name: str
     after: tuple[str, ...] = ()  # stages whose artifacts it reads
     settings: Callable[[Config], Any] = lambda config: None  # all of the configuration it reads
+    reads: tuple[str, ...] = ()  # names in the configuration that its result hangs on
     writes: tuple[str, ...]
     summary: str = ""  # JSON file that `d2cp show RUN --json` gives under stages.<name>
     report: str = ""  # heading under which the report lists that summary
 
 
 STAGES = (
-    Stage(name="data", writes=("summary.json", "table.csv")),
+    Stage(
+        name="data",
+        reads=("seed", "train_limit", "val_limit", "test_limit", "disentangle.size"),
+        writes=("summary.json", "table.csv"),
+    ),
     Stage(name="scan", writes=("findings.json", "scores.csv", "scan.safetensors")),
     Stage(
         name="disentangle",
         after=("data",),
         settings=lambda config: asdict(config.disentangle),
+        reads=("seed", "disentangle"),
         writes=("model.json", "model.safetensors", "concepts.safetensors"),
     ),
     Stage(
         name="mine",
         after=("disentangle",),
         settings=lambda config: asdict(config.mine),
+        reads=("seed", "mine"),
         writes=("mined.json", "mined.safetensors", "pseudo.csv", "summary.json", "pictures/"),
     ),
     Stage(
         name="features",
         after=("data",),
         settings=lambda config: [config.backbone, config.debias.image_size, config.debias.resize],
+        reads=("backbone", "debias.image_size", "debias.resize"),
         writes=("features.safetensors",),
     ),
     Stage(
         name="environments",
         after=("mine", "features"),
         settings=lambda config: [asdict(config.environments), config.debias.pseudo_source],
+        reads=("seed", "environments", "debias.pseudo_source"),
         writes=("bits.csv", "summary.json"),
         summary="summary.json",
         report="Environments (XRM)",
@@ -55,12 +64,14 @@ STAGES = (
         name="erm",
         after=("data", "mine", "environments"),
         settings=lambda config: [asdict(config.debias), config.backbone],
+        reads=("seed", "backbone", "debias"),
         writes=("model.safetensors", "debias.json"),
     ),
     Stage(
         name="debias",
         after=("data", "mine", "environments"),
         settings=lambda config: [asdict(config.debias), config.backbone],
+        reads=("seed", "backbone", "debias"),
         writes=("model.safetensors", "debias.json"),
     ),
     Stage(
@@ -69,6 +80,11 @@ STAGES = (
         writes=("results.json", "predictions.csv", "choice.json", "gradcam/"),
     ),
 )
+
+
+def settled(has: Callable[[str], bool]) -> set[str]:
+    """Names of the configuration that have taken effect in a run with these stages."""
+    return {name for made in STAGES if has(made.name) for name in made.reads}
 
 
 def stage(name: str) -> Stage:

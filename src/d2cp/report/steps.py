@@ -53,7 +53,8 @@ def commands(path: Path, description: Mapping[str, Any], whole: Mapping[str, Any
         )
         steps.append(
             Step(
-                text="Use it on new images; each line also gives the suspected shortcut value.",
+                text="Use it on new images. (Exported --with-shortcut, each line also gives the "
+                "suspected shortcut value.)",
                 command=f"d2cp predict {model} new/*.jpg",
             )
         )
