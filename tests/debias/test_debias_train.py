@@ -147,8 +147,7 @@ def test_selection_groups_follow_the_rule() -> None:
     assert LABELS.true_a is not None
     expected = 2 * LABELS.y + LABELS.true_a
     assert np.array_equal(selection_groups(labels, "val_true_groups"), expected)
-    without = replace(labels, a=None)
-    assert np.array_equal(selection_groups(without, "val_pseudo_groups"), without.target_groups())
+    assert np.array_equal(selection_groups(labels, "val_xrm_groups"), labels.target_groups())
 
 
 def test_validation_is_capped_group_by_group() -> None:

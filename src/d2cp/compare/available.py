@@ -8,6 +8,7 @@ from d2cp.backbone import load_backbone
 from d2cp.backbone.text import has_text_encoder
 from d2cp.compare.contract import Spec, Tier
 from d2cp.config import Config
+from d2cp.config.debias import DebiasConfig
 from d2cp.data.table import Table
 from d2cp.errors import ConfigError, DataError
 
@@ -43,6 +44,7 @@ def runnable(
 
 def check_start(config: Config, table: Table) -> None:
     """Faults that would otherwise show after minutes: the backbone, sizes, splits, the rule."""
+    _require_whole_method(config.debias)
     side = config.debias.image_size
     load_backbone(config.backbone).grid(side, side)
     for split in ("train", "val", "test"):
@@ -57,3 +59,15 @@ def check_start(config: Config, table: Table) -> None:
             f"--selection val_true_groups, and {table.name!r} has no attribute column",
             remedy="use --selection val_pseudo_groups, or add an attribute column",
         )
+
+
+def _require_whole_method(config: DebiasConfig) -> None:
+    """A comparison runs D2CP whole: a setting that it would have to ignore is refused."""
+    plain = DebiasConfig()
+    for name in ("use_pseudo", "dual_branch", "use_xrm", "pseudo_source"):
+        if getattr(config, name) != getattr(plain, name):
+            raise ConfigError(
+                f"debias.{name} = {getattr(config, name)!r} in a comparison",
+                expected=f"{getattr(plain, name)!r}: the ablation rows are settings of `d2cp run`",
+                remedy=f"leave debias.{name} out, or use d2cp run with it",
+            )

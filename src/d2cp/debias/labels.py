@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from d2cp.config.debias import DebiasConfig, PseudoSource, SelectionRule
+from d2cp.config.debias import DebiasConfig, PseudoSource
 from d2cp.core.arrays import Ints
 from d2cp.core.rng import numpy_generator
 from d2cp.errors import ConfigError
@@ -47,14 +47,25 @@ def training_groups(labels: Labels, config: DebiasConfig) -> Ints | None:
     return labels.target_groups() if config.use_xrm else None
 
 
-def selection_groups(labels: Labels, rule: SelectionRule) -> Ints:
+def selection_used(config: DebiasConfig) -> str:
+    """What really picks the state that is kept, by name: an ablation without mined groups is not
+    selected by them."""
+    if config.selection != "val_pseudo_groups":
+        return config.selection
+    if config.use_pseudo:
+        named = {"cbcm": "val_pseudo_groups", "random": "val_random_groups"}
+        return named.get(config.pseudo_source, "val_true_groups")
+    return "val_xrm_groups" if config.use_xrm else "val_worst_class"
+
+
+def selection_groups(labels: Labels, used: str) -> Ints:
     """The grouping whose worst accuracy on validation picks the state that is kept."""
-    if rule == "val_worst_class":
+    if used == "val_worst_class":
         return labels.y
-    if rule == "val_true_groups":
+    if used == "val_true_groups":
         true = _given(labels.true_a, "true attributes", "selection")
         return (int(true.max()) + 1) * labels.y + true
-    return labels.pseudo_groups() if labels.a is not None else labels.target_groups()
+    return labels.target_groups() if used == "val_xrm_groups" else labels.pseudo_groups()
 
 
 def evaluation_rows(labels: Labels, groups: Ints, per_group: int, *, seed: int) -> Ints:

@@ -16,7 +16,13 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.device import make_accelerator
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.data.store import ImageStore
-from d2cp.debias.labels import Labels, evaluation_rows, selection_groups, training_groups
+from d2cp.debias.labels import (
+    Labels,
+    evaluation_rows,
+    selection_groups,
+    selection_used,
+    training_groups,
+)
 from d2cp.debias.logits import Classifier
 from d2cp.debias.loop import Evaluate, Fitted, Order, Score, fit
 from d2cp.debias.objective import D2CPObjective
@@ -156,7 +162,7 @@ def evaluator(tier: Tier, labels: Labels, config: DebiasConfig, *, seed: int) ->
     """Worst-group accuracy on validation by the selection rule; ties go to the mean over groups."""
     if not len(labels.val):
         return None
-    groups = selection_groups(labels, config.selection)
+    groups = selection_groups(labels, selection_used(config))
     rows = evaluation_rows(labels, groups, config.evaluate_per_group, seed=seed)
 
     def evaluate() -> tuple[Score, Mapping[str, float]]:

@@ -11,6 +11,7 @@ from d2cp.backbone import load_backbone
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.image_access import load_images
 from d2cp.data.table import SPLIT_NAMES, Table
+from d2cp.debias.labels import selection_used
 from d2cp.debias.logits import predict_logits
 from d2cp.debias.trained_files import load_artifact
 from d2cp.errors import DataError
@@ -50,7 +51,7 @@ def evaluate_elsewhere(
                 method=method,
                 seed=artifact.trained.seed,
                 split=split,
-                selection=config.selection,
+                selection=selection_used(config),
                 grouping="true",
                 class_names=readable.class_names,
                 attribute_names=readable.attribute_names,

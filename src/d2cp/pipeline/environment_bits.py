@@ -14,6 +14,7 @@ from d2cp.environments.cross_risk import discover_environments
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import Discovery
 from d2cp.pipeline.frozen_features import features
+from d2cp.pipeline.pseudo_source import pseudo_attribute
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,12 @@ def environments(context: Context, found: Discovery) -> Bits:
     def make(folder: Path) -> None:
         table = context.blind
         train, val = table.rows("train"), table.rows("val")
+        pseudo = pseudo_attribute(context, found)
         bits: dict[str, Ints] = {}
         summary = {}
         for name, labels, classes in (
             ("y", table.y, table.n_classes),
-            ("a", found.pseudo, found.attributes),
+            ("a", pseudo.labels, pseudo.values),
         ):
             result = discover_environments(
                 values[train],

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from d2cp.backbone import Backbone, load_backbone
-from d2cp.config.debias import SelectionRule
 from d2cp.core.arrays import Ints
 from d2cp.core.device import process_state
 from d2cp.core.files import write_csv, write_json
@@ -18,6 +17,7 @@ from d2cp.core.processes import is_main
 from d2cp.data.pixels import centre_view
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.debias.adapters import AdapterClassifier
+from d2cp.debias.labels import selection_used
 from d2cp.debias.logits import predict_logits
 from d2cp.debias.trained_files import Artifact
 from d2cp.evaluate.choice import Choice, choose
@@ -46,7 +46,7 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
             for stage, artifact in models.items()
         }
         answers = {name: p.argmax(1) for name, p in shares.items()}
-        rules = {METHOD[k]: model.trained.config.selection for k, model in models.items()}
+        rules = {METHOD[k]: selection_used(model.trained.config) for k, model in models.items()}
         write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
         if len(models) == 2 and is_main():
@@ -88,7 +88,7 @@ def _results(
     found: Discovery,
     rows: Ints,
     answers: dict[str, Ints],
-    rules: dict[str, SelectionRule],
+    rules: dict[str, str],
 ) -> list[dict[str, Any]]:
     """Every method on every test split, by true groups where known, else by mined ones."""
     table, config = context.table, context.config

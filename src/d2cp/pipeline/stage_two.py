@@ -13,7 +13,7 @@ from d2cp.backbone import load_backbone
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import UNKNOWN
 from d2cp.core.progress import progress
-from d2cp.debias.labels import Labels, pseudo_labels
+from d2cp.debias.labels import Labels, selection_used
 from d2cp.debias.search import ALL, PLAIN, Draw, draw_settings, search
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
@@ -21,6 +21,7 @@ from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import Discovery
 from d2cp.pipeline.environment_bits import Bits
 from d2cp.pipeline.frozen_features import load_features
+from d2cp.pipeline.pseudo_source import pseudo_attribute
 
 Which = Literal["erm", "debias"]
 
@@ -29,23 +30,15 @@ def labels_of(context: Context, found: Discovery, bits: Bits) -> Labels:
     """The columns stage 2 may use. True attributes are in them only where the configuration
     asks for them by name: the selection rule `val_true_groups`, or `pseudo_source = "true"`."""
     config, table = context.config.debias, context.table
-    wants_truth = config.selection == "val_true_groups"
-    pseudo = pseudo_labels(
-        config.pseudo_source,
-        mined=found.pseudo,
-        true=table.a,
-        count=len(table),
-        attributes=found.attributes,
-        seed=context.config.seed,
-    )
-    attributes = table.n_attributes if config.pseudo_source == "true" else found.attributes
+    wants_truth = selection_used(config) == "val_true_groups"
+    pseudo = pseudo_attribute(context, found)
     return Labels(
         y=_without_test(context, table.y),
         classes=table.n_classes,
         train=table.rows("train"),
         val=table.rows("val"),
-        a=pseudo,
-        attributes=attributes,
+        a=pseudo.labels,
+        attributes=pseudo.values,
         y_xrm=bits.y,
         a_xrm=bits.a,
         true_a=table.a if wants_truth else None,
