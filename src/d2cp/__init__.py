@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d2cp.core.late_registration import register_with_transformers
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from d2cp.api import discover as discover
