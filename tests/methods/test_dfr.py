@@ -48,7 +48,7 @@ def test_the_loop_stops_close_enough_to_the_optimum():
     quick = fit_logistic(x, y, 2, strength=0.3)
     exact = fit_logistic(x, y, 2, strength=0.3, steps=20000, tolerance=1e-12)
     reached, least = (objective(*head, x, y, 0.3, "l1").item() for head in (quick, exact))
-    assert least <= reached < least * 1.001
+    assert least <= reached < least * 1.002
 
 
 def test_balanced_subsets_have_the_smallest_group_s_number_of_each():

@@ -32,7 +32,7 @@ def fit_logistic(
     strength: float,
     penalty: Penalty = "l1",
     steps: int = 1000,
-    tolerance: float = 1e-5,
+    tolerance: float = 1e-3,
 ) -> tuple[Tensor, Tensor]:
     """(W [classes, D], b [classes]) that minimise `objective`; the offset is not penalised."""
     n = len(x)
