@@ -36,10 +36,13 @@ def main() -> None:
     given = parser.parse_args()
     run, out = RunDirectory.open(given.run), given.out
     out.mkdir(parents=True, exist_ok=True)
-    strips = {"swap": swap_lines(run), "leaves": extremes_lines(scanned_leaves(), LEAVES)}
+    strips = {
+        "swap-{}.png": swap_lines(run),
+        "leaves-{}.webp": extremes_lines(scanned_leaves(), LEAVES),
+    }
     for theme in THEMES:
         for name, lines in strips.items():
-            save_small(draw_lines(lines, theme), out / f"{name}-{theme.name}.png")
+            save_small(draw_lines(lines, theme), out / name.format(theme.name))
         write_text(out / f"dots-{theme.name}.svg", dots_svg(run, theme))
     for name, picture in screenshots(run.path / "report.html"):
         save_small(picture, out / name)

@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from tools.pictures.theme import THEMES
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
-WIDE, SCALE = 1180, 1.0
+WIDE, TALL = 1180, 740
 PARTS = {"report-top": None, "report-effect": "#effect"}
 """Pictures by name, each with the part of the page it shows: the top, or an element."""
 
@@ -28,14 +28,17 @@ def screenshots(report: Path) -> Iterator[tuple[str, Image.Image]]:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         for theme in THEMES:
             page = browser.new_page(
-                viewport={"width": WIDE, "height": 860},
+                viewport={"width": WIDE, "height": TALL},
                 color_scheme="dark" if theme.name == "dark" else "light",
-                device_scale_factor=SCALE,
             )
             page.goto(report.resolve().as_uri())
             page.wait_for_load_state("networkidle")
             for name, part in PARTS.items():
                 data = page.screenshot() if part is None else page.locator(part).screenshot()
-                yield f"{name}-{theme.name}.png", Image.open(io.BytesIO(data)).convert("RGB")
+                shot = Image.open(io.BytesIO(data)).convert("RGB")
+                shown = shot.crop((0, 0, shot.width, min(shot.height, TALL)))
+                edge = (0, 0, shown.width - 1, shown.height - 1)
+                ImageDraw.Draw(shown).rectangle(edge, outline=theme.line)
+                yield f"{name}-{theme.name}.webp", shown
             page.close()
         browser.close()

@@ -45,12 +45,16 @@ THEMES = (
 
 
 def save_small(image: Image.Image, path: Path) -> None:
-    """A PNG with as many colours as fit into LARGEST bytes."""
-    for colours in (256, 160, 96, 64, 32):
-        packed = image.quantize(colours, Image.Quantize.FASTOCTREE)
+    """PNG for flat colours, WebP for photographs and screenshots: the best that LARGEST allows."""
+    for quality in (92, 85, 75, 60):
         buffer = io.BytesIO()
-        packed.save(buffer, "PNG", optimize=True)
+        if path.suffix == ".png":
+            colours = round(256 * quality / 92)
+            packed = image.quantize(colours, Image.Quantize.FASTOCTREE)
+            packed.save(buffer, "PNG", optimize=True)
+        else:
+            image.save(buffer, "WEBP", quality=quality, method=6)
         if buffer.tell() <= LARGEST:
             write_bytes(path, buffer.getvalue())
             return
-    raise ValueError(f"{path.name} has {buffer.tell():,} bytes with {colours} colours")
+    raise ValueError(f"{path.name} has {buffer.tell():,} bytes at its smallest")
