@@ -1,14 +1,18 @@
 """No test reaches the network: a connection that leaves the machine is an error here. No test
-depends on the clock: a busy machine is slow, not wrong."""
+depends on the clock: a busy machine is slow, not wrong. What a test draws without a generator of
+its own is the same each time."""
 
 from __future__ import annotations
 
 import ipaddress
+import random
 import socket
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -28,6 +32,13 @@ def _local(address: Any) -> bool:
         return ipaddress.ip_address(address[0]).is_loopback
     except ValueError:
         return address[0] in ("localhost", "")
+
+
+@pytest.fixture(autouse=True)
+def fixed_draws() -> None:
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

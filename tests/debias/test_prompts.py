@@ -59,7 +59,7 @@ def test_branches_do_not_mix(tmp_path: Path) -> None:
     images = torch.rand(4, 3, 28, 28)
     both = prompted_features(backbone, prompts, images)
     alone = prompted_features(backbone, prompts[1:], images)
-    assert torch.allclose(both[1], alone[0], atol=1e-6)
+    assert torch.allclose(both[1], alone[0], atol=1e-5)
     (gradient,) = torch.autograd.grad(both[1].sum(), prompts)
     assert gradient[0].abs().max() == 0 and gradient[1].abs().max() > 0
 
