@@ -61,16 +61,20 @@ def save_artifact(directory: Path, artifact: Artifact) -> None:
 
 
 def load_artifact(directory: Path) -> Artifact:
-    path = directory / WEIGHTS
+    """What `save_artifact` wrote: every weight of it, and no other."""
     try:
-        state = load_tensors(path.read_bytes())
-    except (SafetensorError, OSError) as error:
+        state = load_tensors((directory / WEIGHTS).read_bytes())
+        return _artifact(state, read_json(directory / DESCRIPTION))
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise RunError(
-            f"{path} cannot be read: {error}",
-            expected="the weights of a finished debias stage",
-            remedy="run the stage again: the other stages are kept",
+            f"the classifier in {directory} cannot be read: {reason}",
+            expected=f"{WEIGHTS} and {DESCRIPTION}, written together by a finished stage",
+            remedy=f"delete {directory} and run again: the other stages are kept",
         ) from error
-    found = read_json(directory / DESCRIPTION)
+
+
+def _artifact(state: dict[str, Tensor], found: dict[str, Any]) -> Artifact:
     config = build(DebiasConfig, found["config"], "debias")
     trained = Trained(
         _model(state, config),
@@ -100,7 +104,7 @@ def _score(found: list[float] | None) -> Score | None:
 def _model(state: dict[str, Tensor], config: DebiasConfig) -> Model:
     def head(name: str) -> nn.Linear:
         classes, width = state[f"{name}.weight"].shape
-        return nn.Linear(width, classes, bias=f"{name}.bias" in state)
+        return nn.Linear(width, classes, bias=config.head_bias)
 
     def adapter(name: str) -> Adapter:
         hidden, width = state[f"{name}.down.weight"].shape

@@ -65,8 +65,11 @@ def save_concepts(concepts: Concepts, rows: NDArray[np.int64], folder: Path) -> 
 def load_concepts(folder: Path) -> tuple[Concepts, NDArray[np.int64]]:
     try:
         arrays = load_arrays(folder / CONCEPTS)
-        return Concepts(arrays["scalars"], arrays["tokens"]), arrays["rows"]
-    except (SafetensorError, OSError, KeyError) as error:
+        scalars, tokens, rows = arrays["scalars"], arrays["tokens"], arrays["rows"]
+        if tokens.ndim != 3 or scalars.shape != tokens.shape[:2] or rows.shape != scalars.shape[:1]:
+            raise ValueError(f"shapes {scalars.shape}, {tokens.shape}, {rows.shape}")
+        return Concepts(scalars, tokens), rows
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise RunError(
             f"{folder / CONCEPTS} cannot be read: {error}",
             remedy=f"delete {folder} and run again; other stages are kept",

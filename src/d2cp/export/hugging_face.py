@@ -24,6 +24,7 @@ from transformers.utils import ModelOutput
 from d2cp.backbone import Backbone, backbone_from_config
 from d2cp.debias.adapters import Adapter
 from d2cp.debias.prompts import features_with_prefixes
+from d2cp.errors import RunError
 from d2cp.export.model_type import D2CPClassifierConfig
 
 
@@ -59,6 +60,29 @@ class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
             count = len(config.shortcut_labels)
             self.shortcut_head = nn.Linear(width, count, bias=config.head_bias)
         self.post_init()
+
+    @classmethod
+    def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
+        """Weights that are absent would be whatever lay in memory: nothing less than all of them,
+        nothing more, and finite."""
+        asked = kwargs.pop("output_loading_info", False)
+        model, info = super().from_pretrained(*args, output_loading_info=True, **kwargs)
+        for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+            if found := sorted(str(key) for key in info.get(what) or ()):
+                raise RunError(
+                    f"the weights do not fit the configuration: {len(found)} "
+                    f"{what.removesuffix('_keys')}, the first {found[0]}",
+                    expected="the files of one export, as d2cp export wrote them",
+                    remedy="export it again",
+                )
+        for name, value in model.state_dict().items():
+            if not torch.isfinite(value).all():
+                raise RunError(
+                    f"the weight {name} has values that are not finite",
+                    expected="the files of one export, as d2cp export wrote them",
+                    remedy="export it again",
+                )
+        return (model, info) if asked else model
 
     def _init_weights(self, module: nn.Module) -> None:
         """Weights come from a run or a folder; there is nothing to draw."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from d2cp.errors import DataError, RunError
 from d2cp.export.hugging_face import D2CPForImageClassification
 from d2cp.export.inputs import read_file
 
+LARGEST = 4096  # pixels a side that a model may ask for
+
 
 @dataclass(frozen=True)
 class Deployed:
@@ -33,11 +36,10 @@ class Deployed:
 
     @classmethod
     def load(cls, folder: Path) -> Deployed:
-        from safetensors import SafetensorError
-
         _require_export(folder)
-        processor = read_json(folder / "preprocessor_config.json")
         try:
+            processor = read_json(folder / "preprocessor_config.json")
+            mean, std = _triple(processor["image_mean"]), _triple(processor["image_std"])
             with quiet():
                 model = D2CPForImageClassification.from_pretrained(
                     str(folder),
@@ -45,13 +47,17 @@ class Deployed:
                     use_safetensors=True,
                     attn_implementation=ATTENTION,
                 )
-        except (OSError, SafetensorError, RuntimeError, ValueError) as error:
+            _require_names(model.config)
+        except RunError:
+            raise
+        # A configuration of unknown origin meets transformers with exceptions of every type.
+        except Exception as error:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise RunError(
-                f"the model in {folder} cannot be loaded: {str(error).splitlines()[0]}",
+                f"the model in {folder} cannot be loaded: {reason}",
                 expected="a whole folder written by d2cp export",
                 remedy="export it again",
             ) from error
-        mean, std = tuple(processor["image_mean"]), tuple(processor["image_std"])
         return cls(model.requires_grad_(False).eval(), mean, std)
 
     def pixels(self, squares: Sequence[NDArray[np.uint8]]) -> Tensor:
@@ -122,6 +128,21 @@ def _require_export(folder: Path) -> None:
             remedy=f"train on it first: d2cp run DATA --backbone {shlex.quote(str(folder))} "
             "--out RUN, then d2cp export RUN --to MODEL",
         )
+
+
+def _triple(values: Any) -> tuple[float, ...]:
+    found = tuple(float(value) for value in values)
+    if len(found) != 3 or not all(math.isfinite(value) for value in found):
+        raise ValueError(f"preprocessor_config.json normalises by {found}")
+    return found
+
+
+def _require_names(config: Any) -> None:
+    """A name for every answer, and sizes that images can have."""
+    if sorted(config.id2label) != list(range(config.num_labels)):
+        raise ValueError(f"config.json names the classes {config.id2label}")
+    if not 0 < int(config.image_size) <= int(config.resize) <= LARGEST:
+        raise ValueError(f"config.json wants {config.resize} and {config.image_size} pixels")
 
 
 def _named(names: list[str], shares: list[float]) -> tuple[str, dict[str, float]]:

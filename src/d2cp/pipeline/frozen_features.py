@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from d2cp.backbone import Backbone, load_backbone
@@ -16,6 +17,7 @@ from d2cp.core.processes import in_shares, process_count, process_rank
 from d2cp.core.progress import progress
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
+from d2cp.errors import RunError
 from d2cp.pipeline.context import Context
 
 FILE = "features.safetensors"
@@ -65,5 +67,11 @@ def features(context: Context) -> torch.Tensor:
 
 
 def load_features(folder: Path) -> torch.Tensor:
-    values: torch.Tensor = load_file(folder / FILE)["features"]
+    try:
+        values: torch.Tensor = load_file(folder / FILE)["features"]
+    except (SafetensorError, OSError, KeyError) as error:
+        raise RunError(
+            f"{folder / FILE} cannot be read: {error}",
+            remedy=f"delete {folder} and run again; other stages are kept",
+        ) from error
     return values
