@@ -44,3 +44,13 @@ def test_doctor_prints_json(capsys):
     found = {f["name"]: f["level"] for f in json.loads(out)}
     assert code == 0
     assert found["python"] == "ok" and found["packages"] == "ok" and found["device"] == "ok"
+
+
+def test_results_as_json_on_every_command_that_makes_some():
+    import typer
+
+    from d2cp.cli.app import app
+
+    commands = typer.main.get_command(app).commands
+    for name in ("run", "discover", "compare", "show", "evaluate", "probe", "methods", "doctor"):
+        assert "--json" in {option for p in commands[name].params for option in p.opts}, name

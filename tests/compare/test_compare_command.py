@@ -67,7 +67,7 @@ def test_runs_once_and_goes_on_where_it_was_killed(tmp_path, monkeypatch):
     assert len(rows) == len(whole["results"])
     assert not list((out / "checkpoints").glob("*/*"))
     before = {p: p.stat().st_mtime_ns for p in (out / "cells").iterdir()}
-    command(compare, *arguments(out, *names))
+    assert json.loads(command(compare, *arguments(out, *names, "--json"))) == whole
     assert before == {p: p.stat().st_mtime_ns for p in (out / "cells").iterdir()}
     with pytest.raises(RunError, match="another compare"):
         command(compare, *arguments(out, *names, "--budget", "700"))

@@ -67,8 +67,9 @@ def test_every_picture_is_a_picture(run):
 
 def test_a_second_run_keeps_every_stage(run, capsys):
     before = {p: sha256(p) for p in run.rglob("manifest.json")}
-    assert d2cp("run", "cmnist", "--out", run, *arguments()) == 0
-    said = capsys.readouterr().err
+    assert d2cp("run", "cmnist", "--out", run, "--json", *arguments()) == 0
+    out, said = capsys.readouterr()
+    assert json.loads(out)["results"] == read_json(run / "evaluate" / "results.json")
     for stage in ("disentangle", "mine", "features", "environments", "erm", "debias", "evaluate"):
         assert f"{stage}: unchanged, kept" in said
     assert before == {p: sha256(p) for p in run.rglob("manifest.json")}

@@ -1,6 +1,8 @@
 """The shipped model: folded = trained, saved = loaded, ONNX = torch, and predict's manners."""
 
 import json
+import logging
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,6 +132,27 @@ def test_onnx_equals_torch_at_any_batch_size(
     found = session.run(["logits", "shortcut_logits"], {"pixel_values": pixels})
     assert np.allclose(found[0], logits, atol=1e-4)
     assert np.allclose(found[1], shortcut, atol=1e-4)
+
+
+def test_onnx_export_says_nothing_of_its_own(
+    vit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ship(vit / "run" / "debias", tmp_path / "out")
+    model = Deployed.load(tmp_path / "out").model
+    real = torch.onnx.export
+
+    def noisy(*arguments: object, **options: object) -> object:
+        logging.getLogger("torch.onnx").warning("stray")
+        warnings.warn("stray", stacklevel=1)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(torch.onnx, "export", noisy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        export_onnx(model, tmp_path / "model.onnx")
+    assert "stray" not in caplog.text
+    logging.getLogger("torch.onnx").warning("heard again")
+    assert "heard again" in caplog.text
 
 
 def test_onnx_absent_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,14 @@ from sklearn.preprocessing import StandardScaler
 from d2cp.backbone.adapter import Backbone
 from d2cp.core.arrays import Bytes as Images
 from d2cp.core.arrays import Ints as Labels
+from d2cp.core.progress import Bar, progress
 from d2cp.core.rng import numpy_generator, permutation
 from d2cp.data.coloured import cmnist10
 from d2cp.data.mnist import Mnist
 from d2cp.data.pixels import centre_view
 from d2cp.data.source import ColouredSource
+
+BATCH = 250
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +38,17 @@ class Probes:
     test: int
 
 
-def cls_features(backbone: Backbone, images: Images, batch: int = 250) -> NDArray[np.float32]:
+def cls_features(
+    backbone: Backbone, images: Images, batch: int = BATCH, bar: Bar | None = None
+) -> NDArray[np.float32]:
     """CLS features [N, D] of uint8 images [N, H, W, 3]."""
+    parts = []
     with torch.inference_mode():
-        parts = [
-            backbone.features(
-                backbone.normalise(centre_view(images[start : start + batch], backbone.image_size))
-            )
-            for start in range(0, len(images), batch)
-        ]
+        for start in range(0, len(images), batch):
+            some = centre_view(images[start : start + batch], backbone.image_size)
+            parts.append(backbone.features(backbone.normalise(some)))
+            if bar is not None:
+                bar.step(images=len(some))
     features: NDArray[np.float32] = torch.cat(parts).numpy()
     return features
 
@@ -77,8 +83,16 @@ def fit_size(images: Images, side: int) -> Images:
     return images[:, rows][:, :, rows]
 
 
-def probe_mnist(backbone: Backbone, mnist: Mnist, train: int, seed: int = 0) -> Probes:
+def probe_mnist(
+    backbone: Backbone, mnist: Mnist, train: int, seed: int = 0, *, quiet: bool = True
+) -> Probes:
     """Probes trained on `train` digits of the training split, evaluated on the whole test split."""
+    steps = 3 * sum(math.ceil(n / BATCH) for n in (train, len(mnist.test_images)))
+    with progress(steps, "probing", quiet=quiet) as bar:
+        return _probe_mnist(backbone, mnist, train, seed, bar)
+
+
+def _probe_mnist(backbone: Backbone, mnist: Mnist, train: int, seed: int, bar: Bar) -> Probes:
     rows = np.sort(permutation(seed, "probe", 0, len(mnist.train_images))[:train])
     digits = (fit_size(mnist.train_images[rows], backbone.image_size), mnist.train_labels[rows])
     held = (fit_size(mnist.test_images, backbone.image_size), mnist.test_labels)
@@ -87,9 +101,9 @@ def probe_mnist(backbone: Backbone, mnist: Mnist, train: int, seed: int = 0) -> 
     white = np.full((1, 3), 255, dtype=np.uint8)
     accuracies = [
         linear_probe(
-            cls_features(backbone, paint(digits[0], np.repeat(white, len(rows), 0))),
+            cls_features(backbone, paint(digits[0], np.repeat(white, len(rows), 0)), bar=bar),
             digits[1],
-            cls_features(backbone, paint(held[0], np.repeat(white, len(held[0]), 0))),
+            cls_features(backbone, paint(held[0], np.repeat(white, len(held[0]), 0)), bar=bar),
             held[1],
         )
     ]
@@ -99,7 +113,7 @@ def probe_mnist(backbone: Backbone, mnist: Mnist, train: int, seed: int = 0) -> 
             generator = numpy_generator(seed, f"probe/{count}/{part}")
             colour = generator.integers(0, count, size=len(grey))
             colours.append(colour)
-            painted.append(cls_features(backbone, paint(grey, source.palette[colour])))
+            painted.append(cls_features(backbone, paint(grey, source.palette[colour]), bar=bar))
         accuracies.append(linear_probe(painted[0], colours[0], painted[1], colours[1]))
         if count == 2:
             distances = apart(painted[0], colours[0] == 1), apart(painted[0], digits[1] > 4)

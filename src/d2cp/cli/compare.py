@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,6 +58,7 @@ def compare(
     precision: options.Precision = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run methods x seeds. Killed anywhere, the same command goes on; finished cells are kept."""
     from d2cp.compare.run_comparison import run_comparison
@@ -85,6 +87,9 @@ def compare(
         force=force,
         quiet=quiet,
     )
+    if as_json:
+        typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
+        return
     show_comparison(whole)
     typer.echo(f"{out / 'compare.csv'}, {out / 'compare.json'}")
 

@@ -35,6 +35,7 @@ def discover(
     precision: options.Precision = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Find the shortcut in a data set: verdict, pictures, a pseudo attribute for every image."""
     from d2cp.api import discover as run_discover
@@ -54,4 +55,4 @@ def discover(
         force=force,
         quiet=quiet,
     )
-    options.close(out, quiet)
+    options.close(out, quiet, as_json)

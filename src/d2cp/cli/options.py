@@ -35,7 +35,16 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="One setting, as stage.key=value; may be given again."),
 ]
-Seed = Annotated[int, typer.Option(help="Everything random follows from it.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        help="Everything random in mining and training follows from it; a split that has to be "
+        "drawn does not, so that seeds share their test images."
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, with documented, stable keys.")
+]
 Backbone = Annotated[
     str | None,
     typer.Option(help="`embedded`, a local folder, or a name on the Hugging Face hub."),
@@ -91,7 +100,7 @@ def columns(assignments: list[str] | None) -> dict[str, str]:
     return roles
 
 
-def close(out: Path, quiet: bool) -> None:
+def close(out: Path, quiet: bool, as_json: bool = False) -> None:
     """What a run says last: its figures, and the next commands to type."""
     from rich.console import Console
 
@@ -102,8 +111,8 @@ def close(out: Path, quiet: bool) -> None:
 
     if not is_main():
         return
-    show(out)
-    if not quiet:
+    show(out, as_json)
+    if not quiet and not as_json:
         console = Console(highlight=False)
         for line in next_steps(RunDirectory.open(out)):
             console.print(line, markup=False, soft_wrap=True)

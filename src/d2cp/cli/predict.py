@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,10 @@ import typer
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder written by d2cp export.")],
-    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")],
+    images: Annotated[
+        list[Path],
+        typer.Argument(help="Image files, folders of them, or `-`: names from standard input."),
+    ],
     batch: Annotated[int, typer.Option(min=1, help="Images worked on together.")] = 32,
 ) -> None:
     """Print file, label and probabilities of each image, and its suspected shortcut value if the
@@ -19,11 +23,14 @@ def predict(
 
     An image that cannot be read gives a line with its error; the exit code is then 1.
     """
-    from d2cp.export.serving import Deployed, image_files
+    from d2cp.export.image_list import image_list
+    from d2cp.export.serving import Deployed
 
-    files = image_files(images)
+    listed = image_list(images, sys.stdin)
+    if note := listed.note():
+        typer.echo(note, err=True)
     failed = False
-    for record in Deployed.load(model).predict(files, batch):
+    for record in Deployed.load(model).predict(listed.files, batch):
         failed |= "error" in record
         typer.echo(json.dumps(record))
     raise typer.Exit(1 if failed else 0)

@@ -54,7 +54,7 @@ def measure(name: str, train: int, seed: int) -> dict[str, Any]:
 
     loaded = load_backbone(name)
     began = time.monotonic()
-    probes = probe_mnist(loaded, load_mnist(), train, seed)
+    probes = probe_mnist(loaded, load_mnist(), train, seed, quiet=False)
     return {
         "backbone": loaded.name,
         "family": loaded.family,

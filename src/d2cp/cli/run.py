@@ -31,6 +31,7 @@ def run(
     tensorboard: Annotated[bool, typer.Option(help="Write TensorBoard events too.")] = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Check, discover, debias, evaluate, report. Killed anywhere, the same command goes on."""
     from d2cp.api import run as run_all
@@ -51,4 +52,4 @@ def run(
         force=force,
         quiet=quiet,
     )
-    options.close(out, quiet)
+    options.close(out, quiet, as_json)

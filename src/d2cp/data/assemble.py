@@ -75,7 +75,8 @@ def assemble(
     if columns.split is None:
         split = stratified_split(y, options.seed, options.fractions)
         notes.append(
-            f"no splits given: train/val/test drawn per class with seed {options.seed}, "
+            f"no splits given: train/val/test drawn per class (split seed {options.seed}; --seed "
+            "does not move images), "
             f"shares {'/'.join(f'{share:g}' for share in options.fractions)}"
         )
     else:
@@ -116,8 +117,8 @@ def finish(table: Table, options: Options) -> Table:
         share = options.fractions[1] / max(options.fractions[0] + options.fractions[1], 1e-9)
         split = carve_validation(table.y, split, options.seed, share or 0.15)
         warnings.append(
-            f"no validation split: {int((split == 1).sum())} rows taken from train, per class, "
-            f"with seed {options.seed}"
+            f"no validation split: {int((split == 1).sum())} rows taken from train, per class "
+            f"(split seed {options.seed}; --seed does not move images)"
         )
     if not (split == 2).any():
         warnings.append("no test split: nothing can be scored on held-out data")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +51,7 @@ def export_onnx(model: D2CPForImageClassification, path: Path) -> float:
     plain = _Tuple(model).eval()
     names = ["logits"] if model.config.shortcut_labels is None else ["logits", "shortcut_logits"]
     generator = torch.Generator().manual_seed(0)
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
+    with _silence(), torch.no_grad():
         # strict: the tracer that keeps len(tensor) symbolic, so that the batch stays dynamic
         graph = torch.export.export(
             plain,
@@ -73,6 +75,19 @@ def export_onnx(model: D2CPForImageClassification, path: Path) -> float:
         )
     write_bytes(path, data)
     return difference
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """The exporter warns of what it does not need here (torchvision's operators, for one)."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 def _difference(model: nn.Module, data: bytes, pixels: Tensor) -> float:

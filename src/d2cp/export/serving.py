@@ -17,9 +17,9 @@ from torch import Tensor
 
 from d2cp.backbone.load import ATTENTION, quiet
 from d2cp.core.files import read_json
-from d2cp.data.images import EXTENSIONS, UnreadableError, decode, to_square
+from d2cp.data.images import UnreadableError, decode, to_square
 from d2cp.data.pixels import centre_view, standardised
-from d2cp.errors import DataError, RunError
+from d2cp.errors import RunError
 from d2cp.export.hugging_face import D2CPForImageClassification
 from d2cp.export.inputs import read_file
 
@@ -148,20 +148,3 @@ def _require_names(config: Any) -> None:
 def _named(names: list[str], shares: list[float]) -> tuple[str, dict[str, float]]:
     named = {name: round(share, 6) for name, share in zip(names, shares, strict=True)}
     return names[int(np.argmax(shares))], named
-
-
-def image_files(paths: Sequence[Path]) -> list[Path]:
-    """Files as given; a folder stands for the image files below it, sorted."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            inside = (p for p in path.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
-            found += sorted(inside)
-        else:
-            found.append(path)
-    if not found:
-        raise DataError(
-            f"no image files below {', '.join(map(str, paths))}",
-            expected=", ".join(sorted(EXTENSIONS)),
-        )
-    return found

@@ -98,7 +98,10 @@ def load(path: Path, options: Options) -> Table:
         split = codes[part]
     else:
         split = stratified_split(y, options.seed, options.fractions)
-        notes = (f"one table without splits: drawn per class with seed {options.seed}",)
+        notes = (
+            f"one table without splits: drawn per class (split seed {options.seed}; --seed does "
+            "not move images)",
+        )
     table = Table(
         name=path.resolve().stem,
         format="hub",
