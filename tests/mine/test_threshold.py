@@ -5,8 +5,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from d2cp.mine import threshold
-from d2cp.mine.mixture import choose_clusters, fit_two_gaussians
+from d2cp.mine import mixture, threshold
+from d2cp.mine.mixture import (
+    choose_clusters,
+    cluster_counts,
+    fit_two_gaussians,
+    squared_distances,
+)
 from d2cp.mine.rule import zero_sum_basis
 
 numbers = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=40)
@@ -124,3 +129,34 @@ def test_zero_sum_basis_is_orthonormal_and_orthogonal_to_ones():
     basis = zero_sum_basis(6)
     np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-12)
     np.testing.assert_allclose(basis.sum(axis=0), 0, atol=1e-12)
+
+
+def test_squared_distances_against_differences():
+    draw = np.random.default_rng(0)
+    x, centres = draw.normal(size=(40, 7)), draw.normal(size=(5, 7))
+    literal = ((x[:, None] - centres[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squared_distances(x, centres), literal, atol=1e-12)
+    assert (squared_distances(x, x[:3]) >= 0).all()
+
+
+def test_every_number_of_values_is_tried_while_they_are_few():
+    assert cluster_counts(2) == (2,)
+    assert cluster_counts(10) == tuple(range(2, 11))
+    many = cluster_counts(200)
+    assert many[:11] == tuple(range(2, 13)) and many[-1] == 200 and len(many) < 30
+
+
+def test_with_many_classes_few_mixtures_are_fitted(monkeypatch):
+    """Three values under 60 classes: the counts that are left are not tried one by one."""
+    draw = np.random.default_rng(0)
+    centres = 9 * np.eye(3, 8)
+    x = centres[np.arange(600) % 3] + 0.1 * draw.normal(size=(600, 8))
+    fitted = []
+    real = mixture.fit_clusters
+    monkeypatch.setattr(
+        mixture, "fit_clusters", lambda x, start: fitted.append(len(start)) or real(x, start)
+    )
+    start = np.repeat(centres, 20, axis=0) + 0.01 * draw.normal(size=(60, 8))
+    found = choose_clusters(x, start, cluster_counts(60), seed=0)
+    assert len(found.centres) == 3
+    assert fitted == [*range(2, 13), 60, 60]

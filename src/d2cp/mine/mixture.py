@@ -10,6 +10,8 @@ import numpy as np
 from d2cp.core import rng
 from d2cp.core.arrays import Floats, Ints
 
+EVERY_COUNT = 12
+
 
 @dataclass(frozen=True)
 class TwoGaussians:
@@ -104,7 +106,7 @@ class Clusters:
     bic: float
 
     def assign(self, x: Floats) -> Ints:
-        distance = ((x[:, None, :] - self.centres[None]) ** 2).sum(axis=2)
+        distance = squared_distances(x, self.centres)
         log = np.log(np.maximum(self.weights, 1e-300)) - 0.5 * distance / self.variance
         result: Ints = np.argmax(log, axis=1).astype(np.int64)
         return result
@@ -116,21 +118,20 @@ def fit_clusters(x: Floats, start: Floats, iterations: int = 100) -> Clusters:
     centres, weights = start.astype(np.float64), np.full(len(start), 1 / len(start))
     scale = max(float(x.var(axis=0).sum()) / dims, 1e-300)
     variance, likelihood = scale, -math.inf
-    squared = (x**2).sum(axis=1)
+    distance = squared_distances(x, centres)
     for _ in range(iterations):
-        distance = squared[:, None] - 2 * x @ centres.T + (centres**2).sum(axis=1)
-        log = np.log(np.maximum(weights, 1e-300)) - 0.5 * np.maximum(distance, 0) / variance
+        log = np.log(np.maximum(weights, 1e-300)) - 0.5 * distance / variance
         log -= 0.5 * dims * math.log(2 * math.pi * variance)
         peak = log.max(axis=1, keepdims=True)
         total = peak[:, 0] + np.log(np.exp(log - peak).sum(axis=1))
         gain, likelihood = float(total.sum()) - likelihood, float(total.sum())
-        if gain < 1e-7 * n:
+        if gain < (1e-7 if len(start) <= EVERY_COUNT else 1e-5) * n:
             break
         resp = np.exp(log - total[:, None])
         mass = np.maximum(resp.sum(axis=0), 1e-9)
         weights, centres = mass / mass.sum(), resp.T @ x / mass[:, None]
-        distance = squared[:, None] - 2 * x @ centres.T + (centres**2).sum(axis=1)
-        variance = max(float((resp * np.maximum(distance, 0)).sum()) / (n * dims), 1e-6 * scale)
+        distance = squared_distances(x, centres)
+        variance = max(float((resp * distance).sum()) / (n * dims), 1e-6 * scale)
     parameters = len(start) * dims + len(start)
     return Clusters(centres, weights, variance, -2 * likelihood + parameters * math.log(n))
 
@@ -146,24 +147,50 @@ def spread_centres(x: Floats, count: int, seed: int) -> Floats:
         chosen.append(x[int(pick)])
         nearest = np.minimum(nearest, ((x - chosen[-1]) ** 2).sum(axis=1))
     centres = np.stack(chosen)
+    before = np.full(len(x), -1)
     for _ in range(25):
-        label = ((x[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
+        label = squared_distances(x, centres).argmin(axis=1)
+        if np.array_equal(label, before):
+            break
         present = np.unique(label)
         centres[present] = np.stack([x[label == a].mean(axis=0) for a in present])
+        before = label
     return centres
+
+
+def squared_distances(x: Floats, centres: Floats) -> Floats:
+    """|x_i - c_j|² [N, A]; as a product, since the differences [N, A, V] may not fit in memory."""
+    product = x @ centres.T
+    product *= -2
+    product += (x**2).sum(axis=1)[:, None]
+    product += (centres**2).sum(axis=1)
+    return np.maximum(product, 0, out=product)
+
+
+def cluster_counts(limit: int) -> tuple[int, ...]:
+    """Numbers of values to try: every one while they are few, then a quarter more each time."""
+    counts = list(range(2, min(limit, EVERY_COUNT) + 1))
+    while counts[-1] < limit:
+        counts.append(min(limit, counts[-1] * 5 // 4))
+    return tuple(counts)
 
 
 def choose_clusters(x: Floats, start: Floats, counts: tuple[int, ...], seed: int) -> Clusters:
     """The mixture with the lowest BIC; with as many clusters as classes, also from `start`, the
-    classes' prototypes, so that value c belongs to class c where they win."""
+    classes' prototypes, so that value c belongs to class c where they win. Where there are many
+    numbers to try, those that are left are not once three in a row were worse."""
     best: Clusters | None = None
+    worse = 0
     for count in counts:
+        if worse >= 3 and count > EVERY_COUNT and count != len(start):
+            continue
+        worse += 1
         starts = [start] if count == len(start) else []
         starts.append(spread_centres(x, count, seed))
         for centres in starts:
             fitted = fit_clusters(x, centres)
             if best is None or fitted.bic < best.bic - 1e-9 * abs(best.bic):
-                best = fitted
+                best, worse = fitted, 0
     assert best is not None
     return _ordered(best, start)
 

@@ -13,7 +13,7 @@ from d2cp.config.mine import MineConfig
 from d2cp.core.arrays import Floats, Ints
 from d2cp.errors import ConfigError, DataError
 from d2cp.mine import threshold as cuts
-from d2cp.mine.mixture import Clusters, choose_clusters
+from d2cp.mine.mixture import Clusters, choose_clusters, cluster_counts
 from d2cp.mine.score import contributions, partial_logits, scalar_signs, signed_scalar_score
 from d2cp.mine.search import Search
 
@@ -109,7 +109,7 @@ def make_rule(
         vectors = rule.vectors(tokens)
         start = np.stack([vectors[rows].mean(axis=0) for rows in found.subset if len(rows)])
         limit = max(config.max_values or classes, 2)
-        options = (values,) if values is not None else tuple(range(2, limit + 1))
+        options = (values,) if values is not None else cluster_counts(limit)
         return replace(rule, clusters=choose_clusters(vectors, start, options, seed)), ()
     cut, warnings = _cut(rule.score(tokens, scalars), y, found.subset, config)
     return replace(rule, threshold=cut), warnings
