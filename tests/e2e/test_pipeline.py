@@ -39,7 +39,8 @@ def test_show_json_has_the_documented_keys(run, capsys):
     assert d2cp("show", run, "--json") == 0
     whole = json.loads(capsys.readouterr().out)
     assert whole["schema"] == 1
-    assert set(whole["data"]) == {"name", "class_names", "attribute_names", "counts"}
+    names = {"name", "class_names", "attribute_names", "counts", "warnings", "notes"}
+    assert set(whole["data"]) == names
     assert sum(whole["data"]["counts"]["train"].values()) == 240
     found = whole["discover"]
     assert found["verdict"] in ("found", "weak", "none")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from d2cp import __version__
+from d2cp.backbone.identity import backbone_key
 from d2cp.compare.contract import SHARED, Method, Params, Predictor, Tier, selection_logits
 from d2cp.compare.footing import Footing
 from d2cp.compare.registry import method
@@ -58,6 +59,8 @@ class Grid:
         budget = ["epochs", self.epochs] if self.epochs else self.budget
         shared = [__version__, self.place.data, self.config, budget, self.tier]
         shared += self.place.options()
+        if (key := backbone_key(self.config["backbone"])) != self.config["backbone"]:
+            shared.append(key)
         return fingerprint([*shared, method, seed, dict(params)])
 
     def cell(self, method: str, seed: int) -> Path:

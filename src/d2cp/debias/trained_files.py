@@ -12,6 +12,8 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
+from d2cp.backbone import Backbone, load_backbone
+from d2cp.backbone.identity import backbone_key
 from d2cp.config.debias import DebiasConfig
 from d2cp.config.strict import build
 from d2cp.core.files import read_json, write_bytes, write_json
@@ -22,7 +24,7 @@ from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.search import Draw
 from d2cp.debias.tiers import Model
 from d2cp.debias.train import Trained
-from d2cp.errors import RunError
+from d2cp.errors import BackboneError, RunError
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "debias.json"
 
@@ -37,6 +39,18 @@ class Artifact:
     attribute_names: tuple[str, ...]
     centre_crop: int | None = None  # of the data set: cut out before the resize
     draws: tuple[Draw, ...] = ()  # what the search tried, on frozen features
+    backbone_key: str = ""  # the content it was trained on; empty: not known
+
+    def load_backbone(self) -> Backbone:
+        """The backbone it was trained on: prompts mean nothing to other weights."""
+        backbone = load_backbone(self.backbone)
+        if self.backbone_key and backbone_key(self.backbone) != self.backbone_key:
+            raise BackboneError(
+                f"the backbone {self.backbone} has changed since this classifier was trained",
+                expected="the same files",
+                remedy="put them back, or run again: the stages that used them are redone",
+            )
+        return backbone
 
 
 def save_artifact(directory: Path, artifact: Artifact) -> None:
@@ -48,6 +62,7 @@ def save_artifact(directory: Path, artifact: Artifact) -> None:
         directory / DESCRIPTION,
         {
             "backbone": artifact.backbone,
+            "backbone_key": artifact.backbone_key,
             "class_names": artifact.class_names,
             "attribute_names": artifact.attribute_names,
             "centre_crop": artifact.centre_crop,
@@ -90,6 +105,7 @@ def _artifact(state: dict[str, Tensor], found: dict[str, Any]) -> Artifact:
         tuple(found["attribute_names"]),
         found["centre_crop"],
         tuple(Draw(**{**draw, "score": _score(draw["score"])}) for draw in found["draws"]),
+        str(found.get("backbone_key", "")),
     )
 
 

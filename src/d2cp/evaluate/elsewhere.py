@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from d2cp.backbone import load_backbone
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.image_access import load_images
 from d2cp.data.table import SPLIT_NAMES, Table
@@ -31,7 +30,7 @@ def evaluate_elsewhere(
         if not run.has(stage):
             continue
         artifact = load_artifact(run.artifact(stage))
-        config, backbone = artifact.trained.config, load_backbone(artifact.backbone)
+        config, backbone = artifact.trained.config, artifact.load_backbone()
         matched = match_classes(table, artifact.class_names)
         readable, store = load_images(matched, config.resize, cache_dir, quiet=quiet)
         names = [n for n in readable.split_names if n.startswith("test")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from d2cp.backbone import load_backbone
 from d2cp.backbone.load import quiet
 from d2cp.core.files import read_json, whole_folder, write_text
 from d2cp.core.run_directory import RunDirectory
@@ -28,7 +27,7 @@ def ship(
     """Write the export of a debias artifact to `to`, which takes its name only when complete."""
     _check_target(to)
     artifact = load_artifact(artifact_folder)
-    backbone = load_backbone(artifact.backbone)
+    backbone = artifact.load_backbone()
     configuration = backbone_configuration(artifact.backbone)
     model = deployed_model(artifact, backbone, configuration, with_shortcut=with_shortcut)
     difference = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from d2cp import __version__
+from d2cp.backbone.identity import backbone_key
 from d2cp.config import Config
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.files import fingerprint
@@ -63,7 +64,10 @@ class Context:
         declared = stage(name)
         after = [other for other in declared.after if other not in without]
         before = {other: self.run.manifest(other)["inputs"] for other in after}
-        settings = declared.settings(self.config)
+        config = self.config
+        if "backbone" in declared.reads:
+            config = replace(config, backbone=backbone_key(config.backbone))
+        settings = declared.settings(config)
         return fingerprint([name, __version__, self.config.seed, settings, details, before])
 
     def checkpointer(self, stage: str, inputs: str) -> Checkpointer:

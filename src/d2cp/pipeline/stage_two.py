@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.backbone import load_backbone
+from d2cp.backbone.identity import backbone_key
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import UNKNOWN
 from d2cp.core.progress import progress
@@ -86,7 +87,8 @@ def train(context: Context, which: Which, labels: Labels) -> Artifact:
         values = tuple(f"value {v}" for v in range(labels.attributes))
         names = context.table.class_names
         crop = getattr(context.table.source, "centre_crop", None)
-        artifact = Artifact(trained, config.backbone, names, values, crop, tuple(draws))
+        key = backbone_key(config.backbone)
+        artifact = Artifact(trained, config.backbone, names, values, crop, tuple(draws), key)
         save_artifact(folder, artifact)
 
     return load_artifact(context.stage(which, inputs, make))
