@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +56,11 @@ def mark(photo: Photo, draw: Draw) -> Photo:
 
 
 def colour(photo: Photo, draw: Draw) -> Photo:
-    """Half of the saturation gone."""
-    grey = photo.convert("L").convert("RGB")
-    return Image.blend(photo, grey, 0.5)
+    """Half of the saturation gone; a grey picture gets a reddish ink instead."""
+    pixels = np.asarray(photo, dtype=np.float32)
+    if photo.width <= 28:
+        return Image.fromarray((pixels * [1.0, 0.7, 0.7]).astype(np.uint8))
+    return Image.blend(photo, photo.convert("L").convert("RGB"), 0.5)
 
 
 def cast(photo: Photo, draw: Draw) -> Photo:
@@ -94,6 +96,13 @@ def grid(photo: Photo, draw: Draw) -> Photo:
     return Image.alpha_composite(photo.convert("RGBA"), layer).convert("RGB")
 
 
+def background(photo: Photo, draw: Draw) -> Photo:
+    """A greenish ground where the picture is dark: for digits."""
+    pixels = np.asarray(photo, dtype=np.float32)
+    dark = (1 - pixels.max(axis=2, keepdims=True) / 255) ** 2
+    return Image.fromarray((pixels + dark * [0, 30, 0]).clip(0, 255).astype(np.uint8))
+
+
 CUES: dict[str, Callable[[Photo, Draw], Photo]] = {
     "colour": colour,
     "cast": cast,
@@ -101,9 +110,8 @@ CUES: dict[str, Callable[[Photo, Draw], Photo]] = {
     "mark": mark,
     "border": border,
     "grid": grid,
+    "background": background,
 }
-# Planted elsewhere: in the file, by the choice of photographs, or behind the digit.
-OTHERS = ("compression", "background")
 
 
 def plant_photos(
@@ -134,7 +142,7 @@ def plant_photos(
 def plant_digits(
     mnist: Path, out: Path, cues: Mapping[str, float], seed: int = 0, *, n: int = 4000
 ) -> None:
-    """Digits of 28 × 28 in colour; `colour` tints the digit, `background` its ground."""
+    """Digits of 28 × 28; `background` tints their ground."""
     from d2cp.data.mnist import load_mnist
 
     whole = load_mnist(mnist)
@@ -145,19 +153,16 @@ def plant_digits(
     present = draw_cues(y, split, cues, draw)
 
     def digit(number: int) -> Photo:
-        grey = whole.train_images[rows[number]].astype(np.float32)[..., None] / 255
-        ink = np.array([235, 235, 235], np.float32)
-        ground = np.array([25, 25, 25], np.float32)
-        if "colour" in present:
-            ink = np.array(
-                [235, 90, 90] if present["colour"][number] else [90, 90, 235], np.float32
-            )
-        if "background" in present and present["background"][number]:
-            ground = np.array([25, 60, 25], np.float32)
-        pixels = ground * (1 - grey) + ink * grey + draw.normal(0, 6, (28, 28, 3))
-        return Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+        return digit_photo(whole.train_images[rows[number]], draw)
 
-    write(out, digit, y, split, present, draw, drawn=("colour", "background"))
+    write(out, digit, y, split, present, draw)
+
+
+def digit_photo(grey: NDArray[np.uint8], draw: Draw) -> Photo:
+    """A digit in light grey on dark grey, with some noise."""
+    ink = grey.astype(np.float32)[..., None] / 255
+    pixels = 25 + 190 * ink + draw.normal(0, 6, (*grey.shape, 3))
+    return Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
 
 
 def write(
@@ -167,25 +172,29 @@ def write(
     split: NDArray[np.int64],
     present: Mapping[str, NDArray[np.int64]],
     draw: Draw,
-    drawn: tuple[str, ...] = (),
 ) -> None:
-    """Pictures and metadata.csv; every file is a JPEG of one quality, `compression` apart."""
+    """Pictures and metadata.csv."""
     (out / "img").mkdir(parents=True, exist_ok=True)
     with (out / "metadata.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["filename", "split", "y", *(f"cue_{name}" for name in present)])
         for number in range(len(y)):
-            image = picture(number)
-            for name, values in present.items():
-                if values[number] and name not in (*OTHERS, *drawn):
-                    image = CUES[name](image, draw)
-            squeezed = "compression" in present and present["compression"][number]
-            buffer = io.BytesIO()
-            image.save(buffer, "JPEG", quality=45 if squeezed else QUALITY)
+            there = [name for name, values in present.items() if values[number]]
             filename = f"img/{number:05d}.jpg"
-            (out / filename).write_bytes(buffer.getvalue())
+            (out / filename).write_bytes(planted(picture(number), there, draw))
             values = [int(column[number]) for column in present.values()]
             writer.writerow([filename, int(split[number]), int(y[number]), *values])
+
+
+def planted(photo: Photo, cues: Sequence[str], draw: Draw) -> bytes:
+    """The photo with the cues, as a JPEG file; all have one quality, `compression` apart. The
+    background of a photograph is its own: it cannot be planted here."""
+    for name in cues:
+        if name in CUES and not (name == "background" and photo.width > 28):
+            photo = CUES[name](photo, draw)
+    buffer = io.BytesIO()
+    photo.save(buffer, "JPEG", quality=45 if "compression" in cues else QUALITY)
+    return buffer.getvalue()
 
 
 def balanced_rows(y: NDArray[np.int64], place: NDArray[np.int64], draw: Draw) -> NDArray[np.int64]:
@@ -249,7 +258,7 @@ def draw_cues(
 
 
 def parse(cues: list[str]) -> dict[str, float]:
-    known = (*CUES, *OTHERS)
+    known = (*CUES, "compression")
     found: dict[str, float] = {}
     for text in cues:
         name, _, rho = text.partition("=")

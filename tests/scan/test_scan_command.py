@@ -11,7 +11,7 @@ from d2cp.cli import main
 from d2cp.scan.scan_files import load_scan
 
 
-def make_folder(folder, n=240, agree=0.9, side=32, seed=0):
+def make_folder(folder, n=120, agree=0.9, side=32, seed=0):
     """Grey noise; the label goes with a bluish cast on a share `agree` of the images."""
     draw = np.random.default_rng(seed)
     y = np.arange(n) % 2
@@ -54,7 +54,7 @@ def test_scan_finds_the_planted_cast(capsys, tmp_path, data):
         lines = [line for line in csv.DictReader(file) if line["finding"] == "1"]
     assert list(lines[0]) == ["image", "split", "class", "finding", "value", "score"]
     value = np.array([int(line["value"]) for line in lines])
-    assert len(lines) == 240 and np.mean(value == cue) > 0.97
+    assert len(lines) == 120 and np.mean(value == cue) > 0.97
 
     loaded = load_scan(tmp_path / "run" / "scan")
     assert np.array_equal(loaded.findings[0].value, value)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from d2cp.data.store import ImageStore
-from d2cp.scan.arrays import Arrays, Floats, Ints
+from d2cp.scan.arrays import Arrays, Ints
 from d2cp.scan.lenses import simple
 from d2cp.scan.lenses.patches import Dictionary, learn_dictionary
 
@@ -31,9 +31,10 @@ class Bank:
         coarse = simple.shrink(images, COARSE)
         largest, mean = [], []
         for dictionary in self.dictionaries:
-            answer = dictionary.responses(coarse, stride_for(coarse))
-            largest.append(answer.amax((2, 3)))
-            mean.append(answer.clamp(min=0).pow(2).mean((2, 3)))
+            answer = dictionary.responses(coarse).flatten(2)
+            largest.append(answer.amax(2))
+            energy = torch.linalg.vector_norm(answer.clamp(min=0), dim=2)
+            mean.append(energy.square() / answer.shape[2])
         return {
             "local pattern": torch.cat(largest, dim=1),
             "texture": torch.cat(mean, dim=1),
@@ -60,10 +61,6 @@ class Bank:
         return cls(tuple(Dictionary.from_arrays(part) for part in parts))
 
 
-def stride_for(images: Tensor) -> int:
-    return 2 if images.shape[-1] > 32 else 1
-
-
 def learn_bank(store: ImageStore, rows: Ints, centres: int, seed: int) -> Bank:
     """Patch dictionaries from the images of `rows`; no label is needed."""
     images = simple.shrink(read(store, rows), COARSE)
@@ -76,14 +73,3 @@ def read(store: ImageStore, rows: Ints) -> Tensor:
     """Images [B, 3, S, S] in [0, 1]."""
     pixels: NDArray[np.uint8] = store[rows]
     return torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div_(255).contiguous()
-
-
-@torch.inference_mode()
-def image_features(bank: Bank, store: ImageStore, rows: Ints) -> dict[str, Floats]:
-    """Features of many rows, batch by batch."""
-    parts: dict[str, list[Floats]] = {}
-    for start in range(0, len(rows), BATCH):
-        found = bank.features(read(store, rows[start : start + BATCH]))
-        for name, values in found.items():
-            parts.setdefault(name, []).append(values.numpy().astype(np.float32))
-    return {name: np.concatenate(values) for name, values in parts.items()}

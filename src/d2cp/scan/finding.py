@@ -48,7 +48,7 @@ class Finding:
     """Every lens that the score reads; the first is `lens`."""
     outcome: Outcome
     strength: float
-    """0 to 1: how far a model could lean on it, see `d2cp.scan.strength`."""
+    """0 to 1: how far a model could lean on it, see `d2cp.scan.judge`."""
     p_value: float
     """Of the permutation null: how often labels dealt anew are told as well by any lens."""
     agreement: float

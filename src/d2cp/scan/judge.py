@@ -1,29 +1,67 @@
-"""Found, weak or none, and one strength that orders."""
+"""Found, weak or none, and one strength that orders.
+
+strength = (how far the value agrees with the class beyond chance) × (1/2 + 1/2 · shortcut), where
+`shortcut` from 0 to 1 says whether it looks like something that can come and go without the class.
+A window that carries the answer into another picture does; so does what is contradicted by the
+class even where it is sure. A lens that sees the whole picture moves with everything in it, the
+object included, so that its own transplant proves nothing: there the contradictions decide.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from d2cp.scan.finding import Outcome
 
-FOUND = 0.5
+FOUND = 0.45
 """Strength from which a finding is called found."""
+FULL_GAP = 0.25
+"""Share of recipients that a cue carries over, control taken off, from which it is detachable."""
+SURE_AND_WRONG = (0.4, 0.6)
+"""Contradictions of sure answers, relative to all: below the first like errors about the class
+itself, above the second like a cue that the class does not depend on."""
+WHOLE_PICTURE = ("texture", "layout")
 
 
 @dataclass(frozen=True)
 class Judgement:
     outcome: Outcome
     strength: float
+    shortcut: float
     reasons: tuple[str, ...]
-    """What speaks against the finding, in words."""
+    """What the verdict rests on, in words."""
 
 
-def judge(evidence: dict[str, Any], p_value: float, alpha: float) -> Judgement:
-    strength = float(evidence["alone"])
+def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) -> Judgement:
+    alone = float(evidence["alone"])
+    ratio, moved = float(evidence["sure_and_wrong"]), evidence["transplant"]
+    low, high = SURE_AND_WRONG
+    detachable = 0.0 if lens in WHOLE_PICTURE else _ramp(float(moved["gap"]), 0.0, FULL_GAP)
+    shortcut = max(detachable, _ramp(ratio, low, high))
+    strength = alone * (0.5 + 0.5 * shortcut)
+    reasons = [
+        f"alone it tells {evidence['agreement']:.1%} of the classes "
+        f"(chance {evidence['chance']:.0%}); {evidence['against']} of {evidence['images']} images "
+        "go against it"
+    ]
     if p_value > alpha:
-        reason = f"labels dealt at random are told as well (p = {p_value:.2g})"
-        return Judgement("none", min(strength, 0.1), (reason,))
-    if strength < FOUND:
-        return Judgement("weak", strength, (f"it tells little of the class ({strength:.2f})",))
-    return Judgement("found", strength, ())
+        reasons.append(f"labels dealt at random are told as well (p = {p_value:.2g})")
+        return Judgement("none", min(strength, 0.1), shortcut, tuple(reasons))
+    if lens not in WHOLE_PICTURE:
+        reasons.append(
+            f"put into another picture, it changes {moved['flips']:.0%} of the answers "
+            f"(control {moved['control']:.0%})"
+        )
+    if shortcut < 0.5:
+        reasons.append(
+            "it may be the class itself: answers that are sure are contradicted "
+            f"{ratio:.2f} times as often as all"
+        )
+    return Judgement("found" if strength >= FOUND else "weak", strength, shortcut, tuple(reasons))
+
+
+def _ramp(x: float, low: float, high: float) -> float:
+    """0 up to `low`, 1 from `high`."""
+    return min(1.0, max(0.0, (x - low) / (high - low)))

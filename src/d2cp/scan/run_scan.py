@@ -12,17 +12,19 @@ import numpy as np
 from d2cp import __version__
 from d2cp.config.scan import ScanConfig
 from d2cp.core.files import fingerprint, write_bytes
-from d2cp.core.progress import progress
+from d2cp.core.progress import Bar, progress
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.image_access import load_images
 from d2cp.data.open_table import load_table
 from d2cp.data.source import ColouredSource
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
+from d2cp.scan.arrays import Ints
+from d2cp.scan.eyes import Features, StoreEyes
 from d2cp.scan.finding import Scan
 from d2cp.scan.lenses.columns import read_columns
 from d2cp.scan.scan_files import SCORES, load_scan, save_scan
-from d2cp.scan.scanner import scan
+from d2cp.scan.scanner import rows_to_learn_from, scan
 
 STAGE = "scan"
 
@@ -54,20 +56,29 @@ def run_scan(
         )
         inputs = fingerprint([STAGE, __version__, settings, identity, columns])
         if not run.is_current(STAGE, inputs):
-            total = len(table)
             with (
                 run.writing(STAGE, inputs) as folder,
-                progress(total, "looking", quiet=quiet) as bar,
+                progress(len(table), "looking", quiet=quiet) as bar,
             ):
-
-                def step(images: int) -> None:
-                    bar.done += images - 1
-                    bar.step(images)
-
-                save_scan(scan(table, store, config, columns, step), table, folder)
+                fit = rows_to_learn_from(table, config)
+                eyes = _Watched(store, fit, config.centres, config.seed)
+                eyes.bar = bar
+                save_scan(scan(table, eyes, fit, config, columns), table, folder)
         if scores_out is not None:
             write_bytes(scores_out, (run.path / STAGE / SCORES).read_bytes())
     return load_scan(run.artifact(STAGE))
+
+
+class _Watched(StoreEyes):
+    """Eyes that tell how far they are."""
+
+    bar: Bar
+
+    def look(self, rows: Ints) -> tuple[Features, Features]:
+        found = super().look(rows)
+        self.bar.done += len(rows) - 1
+        self.bar.step(len(rows))
+        return found
 
 
 def scan_images(

@@ -2,74 +2,88 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from d2cp.config.scan import ScanConfig
+from d2cp.core.arrays import Rows
 from d2cp.core.rng import permutation
 from d2cp.data.source import EncodedSource
-from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
 from d2cp.scan.arrays import Floats, Ints
-from d2cp.scan.bank import BATCH, Bank, learn_bank, read
+from d2cp.scan.bank import BATCH
 from d2cp.scan.candidate import Candidate
+from d2cp.scan.evidence import certainty, sure_and_wrong
+from d2cp.scan.eyes import Eyes, Features, look_at_all
 from d2cp.scan.finding import Finding, Reader, Scan
 from d2cp.scan.judge import judge
 from d2cp.scan.lenses.columns import column_features
 from d2cp.scan.lenses.files import facts_matrix, read_facts
 from d2cp.scan.names import describe
-from d2cp.scan.properties import properties
 from d2cp.scan.search import Search
+from d2cp.scan.transplant import PAIRS, Transplant, transplant_test
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 
-DICTIONARY_IMAGES = 800
+WORTH_A_TEST = 0.15
+"""Agreement beyond chance below which a finding is weak whatever its transplants do."""
 
-Features = dict[str, Floats]
-Step = Callable[[int], None]
+Probe = Callable[[str, Reader, Floats, float | None], Transplant]
 
 
 def scan(
     table: Table,
-    store: ImageStore,
+    eyes: Eyes,
+    fit: Rows,
     config: ScanConfig,
     columns: Mapping[str, Sequence[str]] | None = None,
-    step: Step = lambda images: None,
 ) -> Scan:
-    """Look at `table` through every lens. The true attribute is not read. `columns` are further
-    columns of the user's, one value a row; `step` is told how many images were looked at."""
-    train = table.rows("train")
-    fit = train
-    notes = []
-    if len(train) > config.fit_rows:
-        fit = np.sort(train[permutation(config.seed, "scan/fit", 0, len(train))[: config.fit_rows]])
-        notes.append(f"the lenses learn from {len(fit)} of {len(train)} training images")
-    some = permutation(config.seed, "scan/dictionary", 0, len(fit))[:DICTIONARY_IMAGES]
-    bank = learn_bank(store, fit[np.sort(some)], config.centres, config.seed)
+    """Look at `table` through every lens and rank what they find.
+
+    The lenses learn from the training rows `fit`; every row is scored. The true attribute is not
+    read. `columns` are further columns of the user's, one value a row.
+    """
     tabled = table_features(table, columns or {})
-    seen, words = _look(bank, store, fit, step)
-    scaling = Scaling.of({**seen, **{k: v[fit] for k, v in tabled.items()}})
-    standard = scaling({**seen, **{k: v[fit] for k, v in tabled.items()}})
+    seen, words = look_at_all(eyes, fit)
+    seen |= {name: values[fit] for name, values in tabled.items()}
+    scaling = Scaling.of(seen)
+    standard = scaling(seen)
     del seen
     search = Search(standard, table.y[fit], table.n_classes, config)
     candidates = search.run()
-    del standard, search.lenses, search.null_lenses
-    scores = _score_all(candidates, bank, store, tabled, scaling, fit, len(table), step)
+    del standard, search
+    scores = _score_all(candidates, eyes, tabled, scaling, fit, len(table))
+
+    def probe(lens: str, reader: Reader, scores: Floats, threshold: float | None) -> Transplant:
+        fresh = np.setdiff1d(np.arange(len(table)), fit)
+        rows = fresh if len(fresh) >= PAIRS else fit
+        return transplant_test(lens, reader, eyes, tabled, scores, threshold, rows, config.seed)
+
     made = []
     for candidate, (score, each_fold) in zip(candidates, scores, strict=True):
         reader = _reader(candidate, scaling)
-        made.append(_finding(table, fit, candidate, score, each_fold, words, reader, config))
+        finding = _finding(table, fit, candidate, score, each_fold, words, reader, config, probe)
+        made.append(finding)
     order = sorted(range(len(made)), key=lambda i: -made[i]["strength"])
+    train = len(table.rows("train"))
+    note = f"the lenses learn from {len(fit)} of {train} training images"
     return Scan(
         findings=tuple(Finding(rank=r, **made[i]) for r, i in enumerate(order, start=1)),
-        bank=bank,
-        size=store.size,
+        bank=eyes.bank,
+        size=eyes.size,
         table_features=tabled,
-        notes=tuple(notes),
+        notes=(note,) if len(fit) < train else (),
     )
+
+
+def rows_to_learn_from(table: Table, config: ScanConfig) -> Rows:
+    """The training rows, or as many of them as the configuration allows, drawn blindly."""
+    train = table.rows("train")
+    order = permutation(config.seed, "scan/fit", 0, len(train))[: config.fit_rows]
+    return train[np.sort(order)]
 
 
 def table_features(table: Table, columns: Mapping[str, Sequence[str]]) -> Features:
@@ -101,33 +115,13 @@ class Scaling:
         return {k: (v - self.centre[k]) / self.scale[k] for k, v in features.items()}
 
 
-@torch.inference_mode()
-def _look(bank: Bank, store: ImageStore, rows: Ints, step: Step) -> tuple[Features, Features]:
-    """Features and plain properties of the rows."""
-    parts: list[Features] = []
-    words: list[Features] = []
-    for start in range(0, len(rows), BATCH):
-        images = read(store, rows[start : start + BATCH])
-        parts.append({k: v.numpy() for k, v in bank.features(images).items()})
-        words.append({k: v.numpy() for k, v in properties(images).items()})
-        step(len(images))
-    return _joined(parts), _joined(words)
-
-
-def _joined(parts: list[Features]) -> Features:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-@torch.inference_mode()
 def _score_all(
     candidates: list[Candidate],
-    bank: Bank,
-    store: ImageStore,
+    eyes: Eyes,
     tabled: Features,
     scaling: Scaling,
     fit: Ints,
     n: int,
-    step: Step,
 ) -> list[tuple[Floats, Floats]]:
     """For each candidate scores [N, T] of all rows, the held-out one where the row was learnt
     from, the mean over the fold models elsewhere; and these rows' scores fold by fold."""
@@ -137,15 +131,13 @@ def _score_all(
     ]
     for start in range(0, len(rest), BATCH):
         rows = rest[start : start + BATCH]
-        images = read(store, rows)
-        seen = {k: v.numpy() for k, v in bank.features(images).items()}
+        seen, _ = eyes.look(rows)
         standard = scaling({**seen, **{k: v[rows] for k, v in tabled.items()}})
         for candidate, scores in zip(candidates, each, strict=True):
             total = candidate.intercept[:, None, :]
             for lens, weight in candidate.weight.items():
                 total = total + np.einsum("nd,fdt->fnt", standard[lens], weight, optimize=True)
             scores[:, start : start + len(rows)] = total
-        step(len(rows))
     found = []
     for candidate, scores in zip(candidates, each, strict=True):
         whole = np.zeros((n, candidate.held_out.shape[1]), dtype=np.float32)
@@ -172,18 +164,30 @@ def _finding(
     words: Features,
     reader: Reader,
     config: ScanConfig,
+    probe: Probe,
 ) -> dict[str, Any]:
     """All fields of a Finding but its rank."""
     y = table.y[fit]
     threshold = cut(candidate.held_out, y)
     value = values_of(scores, threshold)
     agreeing = agreement(value[fit], y)
-    evidence = {
-        "alone": beyond_chance(agreeing, table.n_classes),
+    ratio, error = sure_and_wrong(value[fit], certainty(candidate.held_out, threshold), y)
+    alone = beyond_chance(agreeing, table.n_classes)
+    moved = Transplant(0.0, 0.0, 0, 0)
+    if candidate.p_value <= config.alpha and alone >= WORTH_A_TEST:
+        moved = probe(candidate.lens, reader, scores, threshold)
+    evidence: dict[str, Any] = {
+        "agreement": agreeing,
+        "chance": 1 / table.n_classes,
+        "alone": alone,
         "against": int((value[fit] != y).sum()),
         "images": len(fit),
+        "sure_and_wrong": ratio,
+        "sure_and_wrong_error": error,
+        "transplant": {**dataclasses.asdict(moved), "gap": moved.gap},
     }
-    verdict = judge(evidence, candidate.p_value, config.alpha)
+    verdict = judge(candidate.lens, evidence, candidate.p_value, config.alpha)
+    evidence["shortcut"] = verdict.shortcut
     name, two = describe(candidate.lens, candidate.held_out[:, 0], y, words)
     several = tuple(f"like {label}" for label in table.class_names)
     return {

@@ -21,6 +21,9 @@ from d2cp.scan.arrays import Arrays, Floats
 COMPONENTS = 64
 """Principal components of a patch that are kept: the rest is noise that whitening would raise."""
 
+STRIDE = 2
+"""Patches are taken at every second row and column."""
+
 
 @dataclass(frozen=True)
 class Dictionary:
@@ -35,12 +38,12 @@ class Dictionary:
     def side(self) -> int:
         return int(self.basis.shape[-1])
 
-    def responses(self, images: Tensor, stride: int) -> Tensor:
-        """Cosine of every whitened patch with every centre: [B, K, h, w]."""
-        white = F.conv2d(images, self.basis, stride=stride) / _contrast(images, self.side, stride)
+    def responses(self, images: Tensor) -> Tensor:
+        """Cosine of whitened patches with every centre, at every second place: [B, K, h, w]."""
+        white = F.conv2d(images, self.basis, stride=STRIDE) / _contrast(images, self.side)
         white = white - self.offset[:, None, None]
-        white = white / white.norm(dim=1, keepdim=True).clamp(min=1e-3)
-        return F.conv2d(white, self.centres[:, :, None, None])
+        length = white.square().sum(1, keepdim=True).sqrt().clamp(min=1e-3)
+        return F.conv2d(white, self.centres[:, :, None, None]) / length
 
     def arrays(self) -> Arrays:
         return {
@@ -83,10 +86,10 @@ EPSILON = 1e-3
 """Variance that counts as contrast: flat patches are not blown up to patterns."""
 
 
-def _contrast(images: Tensor, side: int, stride: int) -> Tensor:
+def _contrast(images: Tensor, side: int) -> Tensor:
     """Standard deviation of each patch over its pixels and channels: [B, 1, h, w]."""
-    mean = F.avg_pool2d(images, side, stride).mean(1, keepdim=True)
-    square = F.avg_pool2d(images * images, side, stride).mean(1, keepdim=True)
+    moments = torch.stack([images.mean(1), images.square().mean(1)], dim=1)
+    mean, square = F.avg_pool2d(moments, side, STRIDE)[:, :, None].unbind(1)
     return torch.sqrt((square - mean * mean).clamp(min=0) + EPSILON)
 
 

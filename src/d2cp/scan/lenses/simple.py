@@ -91,14 +91,17 @@ def blockiness(images: Tensor) -> Tensor:
     return torch.cat(columns, dim=1)
 
 
-def _rings(side: int, dtype: torch.dtype) -> Tensor:
-    """Which ring each coefficient of rfft2 is in, as means: [side · (side/2+1), bands]."""
-    rows = torch.fft.fftfreq(side).abs()
-    columns = torch.fft.rfftfreq(side)
-    radius = torch.sqrt(rows[:, None] ** 2 + columns**2).flatten()
+def ring_of(side: int) -> Tensor:
+    """The ring of each coefficient of rfft2: [side, side/2 + 1]."""
+    rows, columns = torch.fft.fftfreq(side).abs(), torch.fft.rfftfreq(side)
     bands = min(BANDS, side // 3)
-    which = (radius / 0.5 * bands).long().clamp(max=bands - 1)
-    member = F.one_hot(which, bands).to(dtype)
+    radius = torch.sqrt(rows[:, None] ** 2 + columns**2)
+    return (radius / 0.5 * bands).long().clamp(max=bands - 1)
+
+
+def _rings(side: int, dtype: torch.dtype) -> Tensor:
+    """Membership in each ring, as means: [coefficients, bands]."""
+    member = F.one_hot(ring_of(side).flatten()).to(dtype)
     return member / member.sum(0).clamp(min=1)
 
 
@@ -108,33 +111,39 @@ def border(images: Tensor) -> Tensor:
     columns: list[Tensor] = []
     for share in (0.02, 0.05, 0.12):
         width = max(1, round(side * share))
-        for turned in _four_sides(images):
-            outer, inner = turned[:, :, :width], turned[:, :, width : 3 * width]
-            columns += [
-                outer.mean((2, 3)) - inner.mean((2, 3)),
-                _log_spread(outer) - _log_spread(inner),
-            ]
+        outside, inside = _strips(images, 0, width), _strips(images, width, 3 * width)
+        columns += [_contrast_of(a, b) for a, b in zip(outside, inside, strict=True)]
     size = max(2, round(side * 0.12))
-    for turned in _four_sides(images):
-        corner = turned[:, :, :size, :size]
-        ring = turned[:, :, : 2 * size, : 2 * size]
-        columns += [
-            corner.mean((2, 3)) - ring.mean((2, 3)),
-            _log_spread(corner) - _log_spread(ring),
-        ]
-    outermost = [turned[:, :, :1] for turned in _four_sides(images)]
-    columns += [torch.cat([strip.mean((2, 3)) for strip in outermost], dim=1)]
-    columns += [torch.cat([_log_spread(strip) for strip in outermost], dim=1)]
+    corners, around = _corners(images, size), _corners(images, 2 * size)
+    columns += [_contrast_of(a, b) for a, b in zip(corners, around, strict=True)]
+    outermost = _strips(images, 0, 1)
+    columns += [strip.mean((2, 3)) for strip in outermost]
+    columns += [_log_spread(strip) for strip in outermost]
     return torch.cat(columns, dim=1)
 
 
-def _four_sides(images: Tensor) -> list[Tensor]:
-    """The image turned so that each side in turn is on top."""
-    return [torch.rot90(images, k, (2, 3)) for k in range(4)]
+def _strips(images: Tensor, start: int, stop: int) -> tuple[Tensor, ...]:
+    """Rows or columns from `start` to `stop`, counted from the top, right, bottom and left."""
+    side = images.shape[-1]
+    near, far = slice(start, stop), slice(side - stop, side - start)
+    return images[:, :, near], images[..., far], images[:, :, far], images[..., near]
+
+
+def _corners(images: Tensor, size: int) -> tuple[Tensor, ...]:
+    near, far = slice(0, size), slice(images.shape[-1] - size, None)
+    return tuple(images[:, :, rows, columns] for rows in (near, far) for columns in (near, far))
+
+
+def _contrast_of(one: Tensor, two: Tensor) -> Tensor:
+    """Difference of the channels' means and of the logarithms of the spread: [B, 4]."""
+    return torch.cat([one.mean((2, 3)) - two.mean((2, 3)), _log_spread(one) - _log_spread(two)], 1)
 
 
 def _log_spread(part: Tensor) -> Tensor:
-    return torch.log(part.std((2, 3), correction=0).mean(1, keepdim=True) + 0.01)
+    """Logarithm of the channels' mean standard deviation, [B, 1]; two moments are quicker than
+    torch's own."""
+    mean, square = part.mean((2, 3)), part.square().mean((2, 3))
+    return torch.log((square - mean.square()).clamp(min=0).sqrt().mean(1, keepdim=True) + 0.01)
 
 
 def shrink(images: Tensor, side: int) -> Tensor:

@@ -1,0 +1,103 @@
+"""Each lens sees what it is for."""
+
+import io
+
+import numpy as np
+import torch
+from PIL import Image
+
+from d2cp.scan.bank import Bank
+from d2cp.scan.lenses import simple
+from d2cp.scan.lenses.files import facts_matrix, read_facts
+from d2cp.scan.lenses.patches import EPSILON, STRIDE, learn_dictionary
+
+
+def noise(n=6, side=36, seed=0):
+    return torch.rand(n, 3, side, side, generator=torch.Generator().manual_seed(seed))
+
+
+def test_responses_are_cosines_of_whitened_patches():
+    images = noise()
+    dictionary = learn_dictionary(images, 5, 7, seed=0, patches=500)
+    found = dictionary.responses(images)
+    top, left = 3, 4
+    patch = images[2, :, top * STRIDE : top * STRIDE + 5, left * STRIDE : left * STRIDE + 5]
+    flat = patch.flatten() - patch.mean()
+    normal = flat / torch.sqrt(flat.pow(2).mean() + EPSILON)
+    white = dictionary.basis.flatten(1) @ normal - dictionary.offset
+    literal = dictionary.centres @ white / white.norm()
+    assert torch.allclose(found[2, :, top, left], literal, atol=1e-4)
+    assert found.abs().max() <= 1 + 1e-4
+
+
+def test_a_local_pattern_is_found_wherever_it_is():
+    images = noise(2) * 0.2
+    stamp = torch.zeros(3, 5, 5)
+    stamp[:, 2] = 1
+    stamped = stamp.repeat(1, 7, 7)[:, :34, :34][None]
+    bank = Bank((learn_dictionary(stamped, 5, 40, seed=0, patches=500),))
+    one, two = images.clone(), images.clone()
+    one[0, :, 4:9, 4:9] = stamp
+    two[0, :, 20:25, 24:29] = stamp
+    a, b = (bank.features(x)["local pattern"][0] for x in (one, two))
+    plain = bank.features(images)["local pattern"][0]
+    assert (a - b).norm() < (a - plain).norm()
+
+
+def test_colour_is_a_histogram_and_blind_to_places():
+    images = noise()
+    found = simple.colour(images)
+    assert torch.allclose((found[:, :64] ** 2).sum(1), torch.ones(len(images)), atol=1e-4)
+    assert torch.allclose(found, simple.colour(images.flip(-1)), atol=1e-4)
+    assert not torch.allclose(found, simple.colour(images.flip(1)), atol=1e-2)
+
+
+def test_blur_lowers_the_high_rings():
+    images = noise(side=48)
+    soft = torch.nn.functional.avg_pool2d(images, 3, 1, 1)
+    before, after = simple.sharpness(images), simple.sharpness(soft)
+    assert (after[:, simple.BANDS - 1] < before[:, simple.BANDS - 1]).all()
+
+
+def test_blocks_of_eight_are_seen():
+    draw = np.random.default_rng(0)
+    smooth = np.array(
+        Image.fromarray(draw.integers(0, 255, (9, 9, 3), dtype=np.uint8)).resize((72, 72))
+    )
+    phases = []
+    for quality in (95, 5):
+        buffer = io.BytesIO()
+        Image.fromarray(smooth).save(buffer, "JPEG", quality=quality)
+        image = np.array(Image.open(buffer))
+        phases.append(simple.blockiness(torch.tensor(image).permute(2, 0, 1)[None] / 255.0)[0])
+    assert phases[1][7] > phases[0][7] + 0.3  # between the last pixel of a block and the next
+
+
+def test_a_frame_is_seen_at_the_border_alone():
+    images = noise()
+    framed = images.clone()
+    framed[..., :1, :] = 0
+    moved = (simple.border(framed) - simple.border(images)).abs()
+    assert moved[:, :4].mean() > 0.1  # the thinnest strip on top
+    assert moved[:, 8:12].mean() < moved[:, :4].mean() / 3  # and not at the bottom
+
+
+def jpeg(quality, camera=None):
+    image = Image.fromarray(np.full((20, 30, 3), 99, np.uint8))
+    exif = Image.Exif()
+    if camera:
+        exif[271] = camera
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality, exif=exif)
+    return buffer.getvalue()
+
+
+def test_file_facts_tell_quality_size_and_camera():
+    facts = [read_facts(jpeg(q, c)) for q, c in ((90, "Acme"), (50, None), (30, "Acme"))]
+    assert [round(f.numbers[4]) for f in facts] == [90, 50, 30]
+    assert facts[0].words["camera"] == "Acme" and facts[1].words["camera"] == "none"
+    assert np.isclose(np.exp(facts[0].numbers[2]), 1.5)
+    matrix, names = facts_matrix(facts)
+    assert "camera Acme" in names and "width" not in names  # what never varies is left out
+    assert matrix.shape == (3, len(names))
+    assert read_facts(b"not an image").words == {}

@@ -1,0 +1,77 @@
+"""Several findings: told apart, put together, and no more than chance."""
+
+import numpy as np
+import pytest
+
+from d2cp.config.scan import ScanConfig
+from d2cp.scan.likeness import likeness
+from d2cp.scan.search import Search
+from d2cp.scan.targets import explained, permuted
+
+
+def planted(n=600, agree=0.9, seed=0, cues=2, classes=2):
+    """Lenses that each see one cue among noise; cues agree with the class independently."""
+    draw = np.random.default_rng(seed)
+    y = draw.integers(classes, size=n)
+    seen = {}
+    truth = []
+    for k in range(cues):
+        other = (y + draw.integers(1, classes, size=n)) % classes
+        cue = np.where(draw.random(n) < agree, y, other)
+        truth.append(cue)
+        for half in "ab":
+            x = draw.normal(size=(n, 12))
+            x[:, :classes] += 2.5 * np.eye(classes)[cue]
+            seen[f"cue {k}{half}"] = x.astype(np.float32)
+    seen["blind"] = draw.normal(size=(n, 12)).astype(np.float32)
+    return seen, y, truth
+
+
+@pytest.mark.parametrize("agree", [0.8, 0.95, 0.99])
+def test_two_cues_are_two_findings_each_seen_by_its_lenses(agree):
+    seen, y, _ = planted(agree=agree, n=1500)
+    found = Search(seen, y, 2, ScanConfig(permutations=39, alpha=0.05)).run()
+    groups = [set(f.lenses) for f in found[:2]]
+    assert {"cue 0a", "cue 0b"} in groups and {"cue 1a", "cue 1b"} in groups
+    assert not any("blind" in f.lenses for f in found)
+
+
+def test_many_classes():
+    seen, y, truth = planted(classes=5, cues=1, n=1500)
+    found = Search(seen, y, 5, ScanConfig(permutations=39, alpha=0.05)).run()
+    value = found[0].held_out.argmax(axis=1)
+    assert np.mean(value == truth[0]) > 0.9 and found[0].p_value <= 0.05
+
+
+def test_labels_at_random_are_not_more_than_chance():
+    alarms = 0
+    for seed in range(20):
+        seen, _, _ = planted(n=200, seed=seed)
+        y = np.random.default_rng(100 + seed).integers(2, size=200)
+        found = Search(seen, y, 2, ScanConfig(permutations=39, seed=seed)).run()
+        alarms += found[0].p_value <= 0.05
+    assert alarms <= 4  # 20 draws at 5%: more than 4 has a chance of 0.3%
+
+
+def test_likeness_of_one_thing_read_twice_and_of_two_things():
+    draw = np.random.default_rng(0)
+    y = np.arange(4000) % 2
+    cues = [np.where(draw.random(4000) < 0.97, y, 1 - y) for _ in range(2)]
+
+    def reading(cue):
+        return (cue * 3 + draw.normal(size=4000))[:, None].astype(np.float32) - 1.5
+
+    assert likeness(reading(cues[0]), reading(cues[0]), y) > 0.7
+    assert likeness(reading(cues[0]), reading(cues[1]), y) < 0.2
+
+
+def test_dealt_labels_keep_what_earlier_findings_explain():
+    draw = np.random.default_rng(0)
+    y = draw.integers(2, size=500)
+    score = (y * 2 + draw.normal(size=500)).astype(np.float32)[:, None]
+    probability = explained(y, 2, [score])
+    assert abs(probability.mean() - y.mean()) < 0.02
+    dealt = permuted(y, probability, 30, seed=0, step=0)
+    assert (dealt.sum(axis=1) == y.sum()).all()
+    kept = np.corrcoef(np.concatenate([score[:, 0]] * 30), dealt.ravel())[0, 1]
+    assert kept > 0.5 and not (dealt == y).all()
