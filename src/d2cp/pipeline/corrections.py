@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from d2cp.errors import D2CPError
 
 SCHEMA = 1
+MANY = 10_000  # concepts or values: no run has so many
+MAX_BYTES = 256 * 2**20
 _KEYS = ("schema", "data", "concepts_are_class", "flip")
 _SOURCE = "a file saved from the report of a run on this data set"
 
@@ -33,9 +35,7 @@ class Corrections:
     concepts_are_class: tuple[int, ...] = ()
     flip: Mapping[str, int] = field(default_factory=dict)
 
-    def check(
-        self, *, fingerprint: str, ids: Sequence[str], concepts: int, values: int | None = None
-    ) -> None:
+    def check(self, *, fingerprint: str, ids: Sequence[str], concepts: int) -> None:
         """Refuse what does not fit a data set with these images and K `concepts`."""
         if self.data != fingerprint:
             raise CorrectionsError(
@@ -50,6 +50,12 @@ class Corrections:
                 expected=f"a concept from 0 to {concepts - 1}",
                 remedy="use a file saved from a run with the same number of concepts",
             )
+        if len(self.concepts_are_class) == concepts:
+            raise CorrectionsError(
+                f"the corrections say of all {concepts} concepts that they are the class",
+                expected="a concept that is left to be mined",
+                remedy="leave one out, or train without d2cp: there is no shortcut to remove",
+            )
         unknown = sorted(set(self.flip).difference(ids))
         if unknown:
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
@@ -58,64 +64,77 @@ class Corrections:
                 expected="image ids as in the run's data/table.csv",
                 remedy="use a file saved from the report of this data set, or remove these lines",
             )
+
+    def flipped(
+        self, pseudo: NDArray[np.int64], ids: Sequence[str], values: int
+    ) -> NDArray[np.int64]:
+        """The pseudo attribute, one of `values`, with a person's in the rows they named."""
         for image, value in self.flip.items():
-            if values is not None and value >= values:
+            if value >= values:
                 raise CorrectionsError(
                     f"the corrections give {image!r} the value {value}",
-                    expected=f"a value from 0 to {values - 1}",
+                    expected=f"a value from 0 to {values - 1}, as many as were mined",
                     remedy="correct the number in the file",
                 )
+        corrected = pseudo.copy()
+        for row, image in enumerate(ids if self.flip else ()):
+            if image in self.flip:
+                corrected[row] = self.flip[image]
+        return corrected
 
 
 def load_corrections(path: Path | str) -> Corrections:
     """Read and check the file's form; `Corrections.check` compares it with a data set."""
     path = Path(path)
     try:
+        if path.stat().st_size > MAX_BYTES:
+            raise CorrectionsError(f"{path} is larger than {MAX_BYTES} bytes", expected=_SOURCE)
         raw = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_no_duplicates)
     except OSError as error:
         raise CorrectionsError(
             f"cannot read {path}: {error.strerror}", expected=_SOURCE, remedy="check the path"
         ) from error
-    except ValueError as error:  # bad UTF-8, bad JSON, or a key given twice
+    except (ValueError, RecursionError) as error:  # bad UTF-8 or JSON, a key twice, nested deeply
         raise CorrectionsError(f"{path}: {error}", expected=_SOURCE) from error
     if not isinstance(raw, dict) or set(raw) != set(_KEYS):
         found = ", ".join(sorted(raw)) if isinstance(raw, dict) else type(raw).__name__
         raise CorrectionsError(f"{path} holds {found}", expected=f"the keys {', '.join(_KEYS)}")
     if raw["schema"] != SCHEMA or isinstance(raw["schema"], bool):
         raise CorrectionsError(
-            f"{path} has schema {raw['schema']!r}",
+            f"{path} has schema {_short(raw['schema'])}",
             expected=f"schema {SCHEMA}",
             remedy="save the corrections again from a report made with this version",
         )
     if not isinstance(raw["data"], str):
-        raise CorrectionsError(f"{path}: data = {raw['data']!r}", expected="a fingerprint (text)")
+        raise CorrectionsError(
+            f"{path}: data = {_short(raw['data'])}", expected="a fingerprint (text)"
+        )
     concepts = raw["concepts_are_class"]
     if not isinstance(concepts, list) or not all(_is_index(k) for k in concepts):
         raise CorrectionsError(
-            f"{path}: concepts_are_class = {concepts!r}", expected="a list of concept numbers"
+            f"{path}: concepts_are_class = {_short(concepts)}", expected="a list of concept numbers"
         )
     flip = raw["flip"]
     if not isinstance(flip, dict):
-        raise CorrectionsError(f"{path}: flip = {flip!r}", expected='{"image id": value}')
+        raise CorrectionsError(f"{path}: flip = {_short(flip)}", expected='{"image id": value}')
     for image, value in flip.items():
         if not _is_index(value):
-            raise CorrectionsError(f"{path}: flip[{image!r}] = {value!r}", expected="0, 1, ...")
+            raise CorrectionsError(
+                f"{path}: flip[{_short(image)}] = {_short(value)}", expected="0, 1, ..."
+            )
     return Corrections(data=raw["data"], concepts_are_class=tuple(sorted(set(concepts))), flip=flip)
 
 
-def apply_flips(
-    pseudo: NDArray[np.int64], ids: Sequence[str], flip: Mapping[str, int]
-) -> NDArray[np.int64]:
-    """The pseudo attribute with a person's values in the rows of the images they named."""
-    corrected = pseudo.copy()
-    for row, image in enumerate(ids if flip else ()):
-        if image in flip:
-            corrected[row] = flip[image]
-    return corrected
+def _short(value: Any) -> str:
+    """For a message: the start of what may be a book, or a number too long to print."""
+    try:
+        return repr(value)[:80]
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} too large to print"
 
 
 def _is_index(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MANY
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from d2cp.disentangle.extract import extract
 from d2cp.mine import Mined, apply, mine, save_mined
 from d2cp.mine.quality import score_against_truth
 from d2cp.pipeline.context import Context
-from d2cp.pipeline.corrections import apply_flips, load_corrections
+from d2cp.pipeline.corrections import load_corrections
 from d2cp.pipeline.finding_pictures import draw_pictures
 
 LABELS, SUMMARY = "pseudo.csv", "summary.json"
@@ -92,7 +92,8 @@ def discover(context: Context, corrections: Path | None = None) -> Discovery:
             scalars=found.scalars[train],
         )
         pseudo, score = apply(mined, found.tokens, found.scalars)
-        pseudo = apply_flips(pseudo, table.ids.tolist(), flips)
+        if corrected is not None:
+            pseudo = corrected.flipped(pseudo, table.ids.tolist(), mined.values)
         save_mined(mined, folder)
         _write_labels(folder / LABELS, context, pseudo, score)
         model = load_model(concepts).to(process_state().device)
