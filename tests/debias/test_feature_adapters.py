@@ -69,3 +69,15 @@ def test_folded_branches_give_the_same_logits_and_stay_when_training_goes_on() -
 def test_heads_have_a_bias_only_where_the_configuration_says_so() -> None:
     model = DualAdapter.new(12, 2, 2, replace(CONFIG, head_bias=False), seed=0)
     assert model.head_y.bias is None and model.classifier().head.bias is None
+
+
+def test_a_standardised_adapter_reads_its_features_in_their_own_units() -> None:
+    x = 5 + 3 * torch.randn(400, 12, generator=torch.Generator().manual_seed(0))
+    adapter = Adapter(12, 5, seed=0)
+    adapter.standardise(x)
+    h = adapter(x)
+    torch.testing.assert_close(h.mean(0), torch.zeros(12), atol=1e-4, rtol=0)
+    torch.testing.assert_close(h.std(0), torch.ones(12), atol=1e-4, rtol=0)
+    again = Adapter(12, 5, seed=1)
+    again.load_state_dict(adapter.state_dict())
+    torch.testing.assert_close(again(x), h)

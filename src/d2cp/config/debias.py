@@ -62,6 +62,8 @@ class DebiasConfig:
     # cross null-space projection
     projector_grad: bool = False
     projection_rank: Literal["full", "difference"] = "full"
+    spurious_decay: float | None = None  # weight decay of W^a; none: weight_decay, as the paper
+    spurious_heads: int = 1  # each reads what those before leave; P0^a removes all. Paper: 1
 
     # the rows of the ablation tables
     use_pseudo: bool = True  # CBCM: group by (y, a~)
@@ -76,7 +78,7 @@ class DebiasConfig:
 
     def __post_init__(self) -> None:
         positive = ("image_size", "epochs", "batch_size", "lr", "prompt_length", "lr_every")
-        for name in (*positive, "adapter_hidden"):
+        for name in (*positive, "adapter_hidden", "spurious_heads"):
             _require(getattr(self, name) > 0, self, name, "a number above 0")
         not_negative = (
             *("epoch_size", "max_steps", "momentum", "weight_decay", "clip", "alpha", "eta"),

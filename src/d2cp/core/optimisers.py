@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d2cp.errors import ConfigError
 
 if TYPE_CHECKING:
     from torch.nn import Parameter
     from torch.optim import Optimizer
+
+    Parameters = Iterable[Parameter] | Iterable[dict[str, Any]]  # plain, or in groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,17 +31,13 @@ class Moment:
     gamma: float = 0.1  # factor of a fall of `step`
 
 
-def _sgd(
-    parameters: Iterable[Parameter], lr: float, weight_decay: float, momentum: float
-) -> Optimizer:
+def _sgd(parameters: Parameters, lr: float, weight_decay: float, momentum: float) -> Optimizer:
     from torch.optim import SGD
 
     return SGD(parameters, lr=lr, momentum=momentum, weight_decay=weight_decay)
 
 
-def _adamw(
-    parameters: Iterable[Parameter], lr: float, weight_decay: float, momentum: float
-) -> Optimizer:
+def _adamw(parameters: Parameters, lr: float, weight_decay: float, momentum: float) -> Optimizer:
     """Its own two averages take the place of momentum."""
     from torch.optim import AdamW
 
@@ -61,7 +59,7 @@ SCHEDULES: dict[str, Callable[[Moment], float]] = {
 
 def make_optimiser(
     name: str,
-    parameters: Iterable[Parameter],
+    parameters: Parameters,
     *,
     lr: float,
     weight_decay: float,

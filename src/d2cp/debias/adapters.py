@@ -13,19 +13,32 @@ from d2cp.debias.cross_heads import CrossHeads, init_head
 
 
 class Adapter(nn.Module):
-    """h = x + U relu(V x). U starts at zero, so that training starts from the features as given."""
+    """h = x + U relu(V x), x the feature in the units of `standardise`. U starts at zero, so that
+    training starts from the features as given."""
+
+    mean: Tensor
+    scale: Tensor
 
     def __init__(self, width: int, hidden: int, *, seed: int, name: str = "y") -> None:
         super().__init__()
         self.down, self.up = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(width))
         generator = torch_generator(seed, f"debias/adapter/{name}")
         with torch.no_grad():
             self.down.weight.copy_(torch.randn(hidden, width, generator=generator) / width**0.5)
             for part in (self.down.bias, self.up.weight, self.up.bias):
                 part.zero_()
 
+    def standardise(self, features: Tensor) -> None:
+        """Mean 0 and deviation 1 over these: else the mean feature, which says nothing, takes part
+        in every direction that a head learns, and in what the projection removes."""
+        self.mean.copy_(features.mean(dim=0))
+        self.scale.copy_(features.std(dim=0).clamp_min(1e-6))
+
     def forward(self, features: Tensor) -> Tensor:
-        adapted: Tensor = features + self.up(torch.relu(self.down(features)))
+        x = (features - self.mean) / self.scale
+        adapted: Tensor = x + self.up(torch.relu(self.down(x)))
         return adapted
 
 
@@ -70,7 +83,7 @@ class DualAdapter(CrossHeads):
             Adapter(width, config.adapter_hidden, seed=seed, name="y"),
             Adapter(width, config.adapter_hidden, seed=seed, name="a"),
             init_head(classes, width, config, seed=seed, name="y"),
-            init_head(attributes, width, config, seed=seed, name="a"),
+            init_head(attributes * config.spurious_heads, width, config, seed=seed, name="a"),
             config,
         )
 
@@ -79,10 +92,10 @@ class DualAdapter(CrossHeads):
 
     def classifier(self) -> AdapterClassifier:
         """The target branch with P0^a folded into its head."""
-        head = self.folded_head(self.head_y, self.head_a)
+        head = self.folded_target()
         return AdapterClassifier(copy.deepcopy(self.adapter_y), head)
 
     def shortcut(self) -> AdapterClassifier:
         """The spurious branch, folded: tells the suspected shortcut value of an image."""
-        head = self.folded_head(self.head_a, self.head_y)
+        head = self.folded_spurious()
         return AdapterClassifier(copy.deepcopy(self.adapter_a), head)

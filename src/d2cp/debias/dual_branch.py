@@ -58,7 +58,9 @@ class DualBranch(CrossHeads):
         return cls(
             _prompts(backbone, 2, config, seed),
             init_head(classes, backbone.width, config, seed=seed, name="y"),
-            init_head(attributes, backbone.width, config, seed=seed, name="a"),
+            init_head(
+                attributes * config.spurious_heads, backbone.width, config, seed=seed, name="a"
+            ),
             config,
         )
 
@@ -72,13 +74,11 @@ class DualBranch(CrossHeads):
 
     def classifier(self) -> PromptClassifier:
         """The target branch with P0^a folded into its head: one pass, same logits."""
-        return self._folded(0, self.head_y, self.head_a)
+        return self._branch(0, self.folded_target())
 
     def shortcut(self) -> PromptClassifier:
         """The spurious branch, folded: tells the suspected shortcut value of an image."""
-        return self._folded(1, self.head_a, self.head_y)
+        return self._branch(1, self.folded_spurious())
 
-    def _folded(self, branch: int, head: nn.Linear, other: nn.Linear) -> PromptClassifier:
-        return PromptClassifier(
-            self.prompts[branch : branch + 1].detach().clone(), self.folded_head(head, other)
-        )
+    def _branch(self, branch: int, head: nn.Linear) -> PromptClassifier:
+        return PromptClassifier(self.prompts[branch : branch + 1].detach().clone(), head)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -118,7 +119,7 @@ def fit(
     optimizer = accelerator.prepare(
         make_optimiser(
             config.optimiser,
-            parameters,
+            decayed_parameters(module, parameters, config),
             lr=config.lr,
             weight_decay=config.weight_decay,
             momentum=config.momentum,
@@ -175,6 +176,18 @@ def fit(
     if best:
         module.load_state_dict(best)
     return fitted
+
+
+def decayed_parameters(
+    module: nn.Module, parameters: list[nn.Parameter], config: DebiasConfig
+) -> list[dict[str, Any]]:
+    """Parameters for the optimizer; W^a apart where it has a weight decay of its own."""
+    if config.spurious_decay is None:
+        return [{"params": parameters}]
+    own = [p for name, p in module.named_parameters() if name.endswith("head_a.weight")]
+    rest = [p for p in parameters if all(p is not q for q in own)]
+    apart = [{"params": [p], "weight_decay": config.spurious_decay} for p in own]
+    return [{"params": rest}, *apart]
 
 
 def _loss(

@@ -78,5 +78,13 @@ class D2CPObjective(nn.Module):
         losses = {"y": cross_entropy(logits_y, self._y[rows].to(device), reduction="none")}
         if logits_a is not None:
             assert self._a is not None
-            losses["a"] = cross_entropy(logits_a, self._a[rows].to(device), reduction="none")
+            losses["a"] = over_heads(logits_a, self._a[rows].to(device))
         return losses
+
+
+def over_heads(logits: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy per image of [B, A], or its mean over the heads of [B, heads, A]."""
+    if logits.dim() == 2:
+        return cross_entropy(logits, labels, reduction="none")
+    repeated = labels.unsqueeze(1).expand(-1, logits.shape[1])
+    return cross_entropy(logits.transpose(1, 2), repeated, reduction="none").mean(dim=1)

@@ -14,7 +14,7 @@ from d2cp.core.rng import numpy_generator
 from d2cp.debias.loop import Score
 from d2cp.debias.train import Trained
 
-RATES = {"lr": (-2.5, -0.5), "weight_decay": (-5.0, -2.0), "eta": (-3.0, -1.0)}  # powers of ten
+RATES = {"lr": (-2.5, -1.0), "weight_decay": (-2.0, 0.0), "eta": (-3.0, -1.0)}  # powers of ten
 ALPHA = (0.8, 2.0)
 PLAIN = ("lr", "weight_decay")  # what plain training has
 ALL = ("lr", "weight_decay", "alpha", "eta")

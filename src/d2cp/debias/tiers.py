@@ -14,7 +14,7 @@ from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Rows
 from d2cp.data.store import ImageStore
-from d2cp.debias.adapters import AdapterClassifier, DualAdapter
+from d2cp.debias.adapters import Adapter, AdapterClassifier, DualAdapter
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.labels import Labels
@@ -73,6 +73,9 @@ def feature_tier(
         model = DualAdapter.new(width, labels.classes, labels.attributes, config, seed=seed)
     else:
         model = AdapterClassifier.new(width, labels.classes, config, seed=seed)
+    for part in model.modules():
+        if isinstance(part, Adapter) and len(labels.train) > 1:
+            part.standardise(features[torch.from_numpy(labels.train)])
     model.to(device)
 
     def read(rows: Rows, draws: Rows, epoch: int) -> Tensor:
