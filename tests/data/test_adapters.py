@@ -306,3 +306,24 @@ def test_unknown_layout_shows_the_expected_trees_and_what_is_there(tree: Tree) -
         load_table(root / "nowhere")
     with pytest.raises(DataError, match="no format is called"):
         load_table(root, format="zip")
+
+
+def test_unlabelled_rows_of_a_hub_split_are_no_class(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    kind = datasets.ClassLabel(names=["ant", "bee"])
+    features = datasets.Features(image=datasets.Image(), label=kind)
+
+    def part(labels: list[int | None]) -> object:
+        cells = [{"bytes": encode(picture(i)), "path": None} for i in range(len(labels))]
+        return datasets.Dataset.from_dict({"image": cells, "label": labels}, features=features)
+
+    parts = {"train": part([0, 1] * 12), "validation": part([0, 1, None]), "test": part([-1] * 6)}
+    datasets.DatasetDict(parts).save_to_disk(str(tmp_path / "saved"))
+    table = load_table(tmp_path / "saved")
+    assert table.class_names == ("ant", "bee") and table.split_names == ("train", "val")
+    assert "6 rows of 'test' have no label and are left out" in table.warnings
+    assert "1 rows of 'validation' have no label and are left out" in table.warnings
+    assert [str(i) for i in table.ids[-2:]] == ["validation/0", "validation/1"]
+    datasets.DatasetDict({"test": part([-1] * 3)}).save_to_disk(str(tmp_path / "none"))
+    with pytest.raises(DataError, match="no row has a label"):
+        load_table(tmp_path / "none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,20 @@ def test_how_the_data_is_read_is_recorded_and_repeated(tmp_path: Path) -> None:
     words = f"--column filename=photo --column y=species --column split=part --images {tmp_path}"
     assert f"{labels} --format csv {words}/img --out" in command
     assert len(Place.from_record(description["data"]).table()) == 60
+
+
+def test_file_names_that_are_no_utf8(tmp_path: Path) -> None:
+    """Old cameras and archives: check reads them, and so do a run, show and the report."""
+    root = os.fsencode(tmp_path / "photos") + b"-\xe9"
+    for label in (b"caf\xe9", b"dog"):
+        os.makedirs(os.path.join(root, label))
+        for i in range(30):
+            with open(os.path.join(root, label, b"\xff%d.png" % i), "wb") as file:
+                file.write(encode(picture(100 * len(label) + i)))
+    place = Place.of(os.fsdecode(root))
+    open_quietly(place, tmp_path / "run")
+    run = RunDirectory.open(tmp_path / "run")
+    table = Place.from_record(run.description["data"]).table()
+    assert table.class_names == ("caf\\xe9", "dog") and str(table.ids[0]) == "caf\\xe9/\\xff0.png"
+    assert CliRunner().invoke(app, ["show", str(run.path)]).exit_code == 0
+    assert "caf\\xe9" in write_report(run).read_text(encoding="utf-8")

@@ -47,7 +47,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # a path that is no UTF-8: escapes bring it back as it was
+        data = json.dumps(value, indent=2, allow_nan=False).encode()
+    write_bytes(path, data + b"\n")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

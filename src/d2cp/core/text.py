@@ -16,3 +16,8 @@ def _visible(character: str) -> str:
     if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:
         return f"[U+{ord(character):04X}]"
     return character
+
+
+def utf8(name: str) -> str:
+    """A file's name as text that can be written: bytes that are no UTF-8 as \\xNN."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.text import utf8
 from d2cp.data.label_values import encode
 from d2cp.data.source import FileSource
 from d2cp.data.splits import FRACTIONS, carve_validation, parse_splits, stratified_split
@@ -82,9 +83,9 @@ def assemble(
     else:
         split = parse_splits([columns.split[row] for row in keep], "split column")
     table = Table(
-        name=name,
+        name=utf8(name),
         format=format,
-        ids=np.array(names),
+        ids=_ids(names),
         y=y,
         split=split,
         a=a,
@@ -95,6 +96,14 @@ def assemble(
         notes=tuple(notes),
     )
     return finish(table, options)
+
+
+def _ids(names: list[str]) -> NDArray[np.str_]:
+    """File names as text that can be written down, each of its own."""
+    written = [utf8(name) for name in names]
+    if len(set(written)) < len(set(names)):
+        written = [f"{name} ({row})" for row, name in enumerate(written)]
+    return np.array(written)
 
 
 def finish(table: Table, options: Options) -> Table:

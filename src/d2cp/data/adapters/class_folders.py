@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from d2cp.core.text import utf8
 from d2cp.data.assemble import Columns, Options, assemble
 from d2cp.data.splits import split_of
 from d2cp.data.table import Table
@@ -41,7 +42,7 @@ def load(path: Path, options: Options) -> Table:
             if not found:
                 empty.append(leaf)
             names += found
-            y += [label] * len(found)
+            y += [utf8(label)] * len(found)
             split += [top] * len(found)
     if len(set(y)) < 2:
         held = f"images only below {y[0]!r}" if y else "no folder with images"
@@ -58,7 +59,7 @@ def load(path: Path, options: Options) -> Table:
         for name in folders(path)
         if by_split and name not in by_split
     ]
-    warnings += [*left.findings(), *_repeated_folders(names, y)]
+    warnings += [*left.findings(), *_repeated_folders([utf8(name) for name in names], y)]
     return replace(table, warnings=(*table.warnings, *warnings))
 
 

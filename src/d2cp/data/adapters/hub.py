@@ -86,13 +86,24 @@ def load(path: Path, options: Options) -> Table:
     sizes = [len(dataset) for dataset in datasets]
     part = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     row = np.concatenate([np.arange(size, dtype=np.int64) for size in sizes])
-    y, class_names = encode(_values(datasets, label), f"column {label!r}")
+    labels = _values(datasets, label)
+    keep = np.flatnonzero([not _unlabelled(value, features[label]) for value in labels])
+    if not len(keep):
+        raise DataError(f"{path}: no row has a label in column {label!r}", expected="classes")
+    part, row = part[keep], row[keep]
+
+    def kept(column: str) -> list[str]:
+        values = labels if column == label else _values(datasets, column)
+        return [values[place] for place in keep]
+
+    y, class_names = encode(kept(label), f"column {label!r}")
     a, attribute_names = None, None
     if attribute is not None:
-        a, attribute_names = encode(_values(datasets, attribute), f"column {attribute!r}")
+        a, attribute_names = encode(kept(attribute), f"column {attribute!r}")
     notes: tuple[str, ...] = ()
+    warnings = _left_out(labels, keep, sizes, names)
     if split_column is not None:
-        split = parse_splits(_values(datasets, split_column), f"column {split_column!r}")
+        split = parse_splits(kept(split_column), f"column {split_column!r}")
     elif all(split_of(name) is not None for name in names) and len(names) > 1:
         codes = np.array([split_of(name) for name in names], dtype=np.int8)
         split = codes[part]
@@ -113,6 +124,7 @@ def load(path: Path, options: Options) -> Table:
         attribute_names=attribute_names,
         source=_source(datasets, image, part, row, path),
         notes=notes,
+        warnings=warnings,
     )
     return finish(_named_classes(table, features[label]), options)
 
@@ -172,6 +184,25 @@ def _column(
             remedy=f"name the column: --column {role}=NAME",
         )
     return found
+
+
+def _unlabelled(value: str, kind: Any) -> bool:
+    """Test splits are often published without labels: None, or -1 where the classes have names."""
+    return value == "None" or (value == "-1" and bool(getattr(kind, "names", None)))
+
+
+def _left_out(
+    labels: list[str], keep: NDArray[np.int64], sizes: list[int], names: list[str]
+) -> tuple[str, ...]:
+    """How many rows of each part have no label."""
+    lost = np.ones(len(labels), dtype=bool)
+    lost[keep] = False
+    counts = [int(part.sum()) for part in np.split(lost, np.cumsum(sizes)[:-1])]
+    return tuple(
+        f"{n} rows of {name!r} have no label and are left out"
+        for name, n in zip(names, counts, strict=True)
+        if n
+    )
 
 
 def _values(datasets: Sequence[Any], column: str) -> list[str]:
