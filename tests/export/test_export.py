@@ -223,3 +223,18 @@ def test_export_onto_a_link_is_refused(vit: Path, tmp_path: Path) -> None:
         with pytest.raises(RunError, match="is a link"):
             ship(vit / "run" / "debias", tmp_path / name)
     assert not list((tmp_path / "real").iterdir())
+
+
+def test_the_configuration_of_a_backbone_is_not_asked_of_the_hub_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from d2cp.export.folded import backbone_configuration
+
+    def retried(seconds: float) -> None:
+        pytest.fail(f"waited {seconds} s for the hub")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("time.sleep", retried)
+    with pytest.raises(OSError):
+        backbone_configuration("no-such-owner/no-such-vit")

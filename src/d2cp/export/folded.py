@@ -116,7 +116,8 @@ def backbone_configuration(name_or_folder: str) -> dict[str, Any]:
 
     source = str(EMBEDDED_FOLDER) if name_or_folder == EMBEDDED else name_or_folder
     with quiet():
-        config = AutoConfig.from_pretrained(source)
+        # Loading the backbone has fetched it: nothing is asked of the hub again.
+        config = AutoConfig.from_pretrained(source, local_files_only=True, trust_remote_code=False)
     if config.model_type == "clip":
         config = config.vision_config
     values: dict[str, Any] = config.to_dict()
