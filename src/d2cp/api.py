@@ -42,6 +42,7 @@ def discover(
     from d2cp.pipeline.opening import open_run
 
     use_device(device)
+    quiet = quiet or not is_main()
     place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
     table = as_table(data, format, columns, images)
     config = settled(config or Request(preset=preset, overrides={"seed": seed}), table, out, quiet)
@@ -88,6 +89,7 @@ def run(
     from d2cp.report.build import write_report
 
     use_device(device)
+    quiet = quiet or not is_main()
     place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
     table = as_table(data, format, columns, images)
     config = settled(config or Request(preset=preset, overrides={"seed": seed}), table, out, quiet)

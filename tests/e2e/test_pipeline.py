@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.numpy import load_file
 
 from d2cp.cli import main
 from d2cp.core.files import read_json, sha256
 from d2cp.data import load_table
 from e2e_settings import arguments
+from two_ranks import LAUNCHERS, two_ranks
 
 
 def d2cp(*words: object) -> int:
@@ -144,3 +147,33 @@ def test_killed_between_and_within_stages_and_resumed_gives_the_same_bits(run, t
         ("evaluate", "results.json"),
     ):
         assert sha256(path / stage / file) == sha256(run / stage / file), stage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_two_processes_finish_a_run_as_one_does(run, tmp_path, launcher):
+    """From the same finding on: stage 1 in float32 parts by rounding alone (see test_processes)."""
+    path = tmp_path / "two"
+    shutil.copytree(run, path)
+    for stage in ("features", "environments", "erm", "debias", "evaluate"):
+        shutil.rmtree(path / stage)
+    (path / "metrics.jsonl").unlink()
+    words = ["run", "cmnist", "--out", path, "--device", "cpu", *arguments()]
+    done = two_ranks(launcher, "-m", "d2cp", *words)
+    assert read_json(path / "environment.json")["processes"] == 2
+    assert done.stdout.count("Shortcut:") == 1, "the main process alone speaks"
+    for stage, file in (("features", "features"), ("erm", "model"), ("debias", "model")):
+        one, two = (load_file(p / stage / f"{file}.safetensors") for p in (run, path))
+        for name, value in one.items():
+            np.testing.assert_allclose(two[name], value, rtol=0, atol=1e-4, err_msg=stage)
+    for stage, file in (("environments", "bits.csv"), ("mine", "pseudo.csv")):
+        assert sha256(path / stage / file) == sha256(run / stage / file), stage
+    one, two = (_losses(p) for p in (run, path))
+    assert [line[:2] for line in one] == [line[:2] for line in two] and len(one) > 4
+    np.testing.assert_allclose([v[2] for v in two], [v[2] for v in one], rtol=0, atol=1e-4)
+
+
+def _losses(path):
+    lines = map(json.loads, (path / "metrics.jsonl").read_text().splitlines())
+    kept = [line for line in lines if line["stage"] in ("erm", "debias") and "loss" in line]
+    return [(line["stage"], line["step"], line["loss"]) for line in kept]

@@ -47,11 +47,16 @@ def machine_class() -> str:
 def describe() -> dict[str, Any]:
     import torch
 
+    from d2cp.core.device import process_state
+    from d2cp.core.processes import process_count
+
     return {
         "d2cp": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         "machine": machine_class(),
+        "device": str(process_state().device),
+        "processes": process_count(),
         "threads": torch.get_num_threads(),
         "packages": package_versions(),
     }
