@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
+import signal
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -32,6 +33,13 @@ def _local(address: Any) -> bool:
         return ipaddress.ip_address(address[0]).is_loopback
     except ValueError:
         return address[0] in ("localhost", "")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> None:
+    """A shell's background job starts with Ctrl-C ignored: here it is as in the foreground."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
