@@ -1,0 +1,84 @@
+"""The whole method on frozen features: search, recommendation, export and prediction."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from d2cp.cli import main
+from d2cp.core.files import read_json, write_json
+from d2cp.data import load_table
+from e2e_settings import arguments
+
+TIER = {"debias.tier": "features", "debias.feature_draws": 2, "debias.spurious_heads": 2}
+
+
+def d2cp(*words: object) -> int:
+    try:
+        main([str(w) for w in words])
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("features") / "run"
+    assert d2cp("run", "cmnist", "--out", path, "--quiet", *arguments(**TIER)) == 0
+    return path
+
+
+def test_both_models_were_searched_with_as_many_draws(run):
+    method, control = (read_json(run / stage / "debias.json") for stage in ("debias", "erm"))
+    assert len(method["draws"]) == len(control["draws"]) == 3
+    assert set(method["draws"][0]["settings"]) == {"lr", "weight_decay", "alpha", "eta"}
+    assert set(control["draws"][0]["settings"]) == {"lr", "weight_decay"}
+    best = max(draw["score"] for draw in method["draws"])
+    assert method["fitted"]["best_score"] == best
+
+
+def test_the_run_says_which_classifier_it_recommends(run, capsys):
+    assert d2cp("show", run, "--json") == 0
+    choice = json.loads(capsys.readouterr().out)["choice"]
+    assert choice["model"] in ("d2cp", "erm") and choice["sentences"]
+    assert choice["sentences"][0] in (run / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("model", ["d2cp", "erm"])
+def test_what_is_exported_answers_as_the_run_did(run, tmp_path, capsys, model):
+    table = load_table("cmnist")
+    with (run / "evaluate" / "predictions.csv").open() as file:
+        stored = {line["id"]: line for line in csv.DictReader(file)}
+    rows = [row for row in table.rows("test") if str(table.ids[row]) in stored][:5]
+    files = []
+    for row in rows:
+        files.append(tmp_path / f"{row}.png")
+        Image.fromarray(table.source.pixels(np.array([row]))[0]).save(files[-1])
+    assert d2cp("export", run, "--to", tmp_path / "model", "--model", model) == 0
+    capsys.readouterr()
+    assert d2cp("predict", tmp_path / "model", *files) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for row, line in zip(rows, lines, strict=True):
+        known = stored[str(table.ids[row])]
+        assert line["label"] == table.class_names[int(known[model])]
+        assert max(line["probabilities"].values()) == pytest.approx(
+            float(known[f"{model}_p"]), abs=1e-3
+        )
+
+
+def test_export_ships_what_is_recommended(run, tmp_path, capsys):
+    """The record is changed by hand: which of the two wins so short a training is chance."""
+    path = run / "evaluate" / "choice.json"
+    before = read_json(path)
+    try:
+        for model, title in (("erm", "plain training"), ("d2cp", "D2CP")):
+            write_json(path, {**before, "model": model})
+            assert d2cp("export", run, "--to", tmp_path / "model") == 0
+            said = capsys.readouterr().out
+            assert f"{tmp_path / 'model'}: {title}" in said
+            assert ("--model d2cp" in said) == (model == "erm")
+        assert d2cp("export", run, "--to", tmp_path / "model", "--model", "other") == 2
+    finally:
+        write_json(path, before)
