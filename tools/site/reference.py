@@ -62,11 +62,11 @@ def configuration_page() -> str:
         if setting.name == "preset":
             continue
         where = setting.name.rpartition(".")[0]
-        others = [
-            f"`{preset}` {_value(value)}"
-            for preset, values in resolved.items()
-            if (value := _look_up(values, setting.name)) != _plain(setting.default)
-        ]
+        others: dict[str, list[str]] = {}
+        for preset, values in resolved.items():
+            value = _look_up(values, setting.name)
+            if value != _plain(setting.default):
+                others.setdefault(_value(value), []).append(preset)
         tables.setdefault(where, []).append(_row(setting, others))
     parts = [
         "# Configuration",
@@ -74,15 +74,17 @@ def configuration_page() -> str:
         "`--set NAME=VALUE`, or in a TOML file with `--config`; `d2cp presets NAME --explain` "
         "prints one preset in this form.",
     ]
-    heads = ("setting", "kind", "default", "in presets", "meaning")
+    heads = ("setting", "kind", "default", "meaning", "in presets")
     for where, rows in tables.items():
         parts += [f"## `{where}`" if where else "## The run", table(heads, rows)]
     return "\n\n".join(parts) + "\n"
 
 
-def _row(setting: Setting, others: list[str]) -> tuple[str, ...]:
+def _row(setting: Setting, others: dict[str, list[str]]) -> tuple[str, ...]:
     default = "" if setting.default is None else _value(setting.default)
-    return (f"`{setting.name}`", setting.kind, default, "<br>".join(others), setting.note)
+    elsewhere = "<br>".join(f"{value}: {', '.join(names)}" for value, names in others.items())
+    key = setting.name.rpartition(".")[2]
+    return (f"`{key}`", setting.kind, default, setting.note, elsewhere)
 
 
 def package_pages() -> dict[str, str]:

@@ -20,48 +20,50 @@ class DebiasConfig:
     # what is trained: prompts inside the backbone (the paper's form), or adapters
     # h = x + U relu(V x) on features of the backbone that are computed once
     tier: Tier = "prompts"
+    """`prompts` in the backbone (the paper's form), or adapters over frozen `features`."""
     adapter_hidden: int = 64  # features: rows of V
     feature_draws: int = 11  # features: tries of lr, weight_decay, alpha, eta beside those given
 
     # images
-    image_size: int = 224
+    image_size: int = 224  # pixels that the backbone sees
     resize: int = 256  # evaluation: shorter side to `resize`, then the centre `image_size`
     augment: bool = True  # RandomResizedCrop, scale .7-1, ratio 3/4-4/3
-    flip: bool = True
+    flip: bool = True  # random mirror images in training
 
     # optimisation
-    epochs: int = 20
+    epochs: int = 20  # times `epoch_size`
     epoch_size: int = 0  # draws per epoch; 0: as many as there are training images
     max_steps: int = 0  # 0: no limit
     batch_size: int = 64  # over all processes
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 1e-3
-    clip: float = 1.0
+    lr: float = 0.1  # learning rate at the start
+    momentum: float = 0.9  # of SGD
+    weight_decay: float = 1e-3  # on prompts, adapters and heads
+    clip: float = 1.0  # largest norm of the gradient; 0: no clipping
     optimiser: str = "sgd"  # by name: `d2cp.core.optimisers`
-    lr_schedule: str = "constant"
+    lr_schedule: str = "constant"  # by name: `d2cp.core.optimisers`
     lr_every: int = 10  # epochs; the paper gives neither this nor gamma
-    lr_gamma: float = 0.1
+    lr_gamma: float = 0.1  # factor of a fall of the `step` schedule
     ema: float = 0.0  # decay of an average of the weights, which is what is kept; 0: no average
     precision: Literal["no", "bf16", "fp16"] = "no"  # mixed precision of the training steps
 
     # prompts and heads
-    prompt_length: int = 10
-    prompt_dropout: float = 0.1
+    prompt_length: int = 10  # prompts added in every layer
+    prompt_dropout: float = 0.1  # share of prompt entries dropped in training
     head_init: float = 0.01  # standard deviation; the paper gives none
-    head_bias: bool = True
+    head_bias: bool = True  # whether heads have a bias
 
     # group losses
     alpha: float = 1.2  # sampling exponent: w_i = (N / N_g)^alpha
-    eta: float = 0.01
-    weight_y: float = 1.0
-    weight_a: float = 1.0
-    weight_xrm_y: float = 1.0
-    weight_xrm_a: float = 1.0
+    eta: float = 0.01  # step of GroupDRO's group weights
+    weight_y: float = 1.0  # of the class branch's loss over (y, a~) groups
+    weight_a: float = 1.0  # of the spurious branch's loss over the same groups
+    weight_xrm_y: float = 1.0  # of the class branch's loss over XRM's groups
+    weight_xrm_a: float = 1.0  # of the spurious branch's loss over XRM's groups
 
     # cross null-space projection
-    projector_grad: bool = False
+    projector_grad: bool = False  # whether gradients flow through the projector too
     projection_rank: Literal["full", "difference"] = "full"
+    """What is projected out: all rows of the other head, or only their differences."""
     spurious_decay: float | None = None  # weight decay of W^a; none: weight_decay, as the paper
     spurious_heads: int = 1  # each reads what those before leave; P0^a removes all. Paper: 1
 
@@ -70,9 +72,10 @@ class DebiasConfig:
     dual_branch: bool = True  # DCD
     use_xrm: bool = True  # auxiliary groups
     pseudo_source: PseudoSource = "cbcm"
+    """Where a~ comes from: mined, drawn at random, or the true attribute."""
 
     # evaluation while training
-    selection: SelectionRule = "val_pseudo_groups"
+    selection: SelectionRule = "val_pseudo_groups"  # what picks the kept state on validation
     evaluate_every: int = 0  # steps; 0: at the end of every epoch
     evaluate_per_group: int = 0  # at most so many validation images per group; 0: all
 

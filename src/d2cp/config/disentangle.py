@@ -88,9 +88,9 @@ class VQConfig:
     """Channels of each level."""
     codebook: int = 2048
     """Entries of the codebook."""
-    steps: int = 2000
-    batch: int = 32
-    lr: float = 1e-3
+    steps: int = 2000  # training steps of the autoencoder
+    batch: int = 32  # images a step
+    lr: float = 1e-3  # learning rate
 
     def __post_init__(self) -> None:
         _check(self, "vq", {"steps": 1, "batch": 1, "codebook": 2})
@@ -105,10 +105,10 @@ class GuideConfig:
     are classes, nor than half of K. 0 = the paper's form."""
     folds: int = 2
     """Lazy classifiers; an image's scalar comes from the one that never saw its label."""
-    width: int = 16
-    steps: int = 300
-    batch: int = 64
-    lr: float = 2e-3
+    width: int = 16  # channels of the first convolution
+    steps: int = 300  # training steps of each network
+    batch: int = 64  # images a step
+    lr: float = 2e-3  # learning rate
     q: float = 0.7
     """q of the generalised cross-entropy; 0 = plain cross-entropy."""
     shift: float = 0.1
@@ -155,9 +155,9 @@ class DisentangleConfig:
     unet: UNetConfig = field(default_factory=UNetConfig)
 
     # Diffusion.
-    timesteps: int = 1000
-    noise_schedule: Literal["cosine", "scaled_linear"] = "cosine"
-    loss: Literal["mse", "l1"] = "mse"
+    timesteps: int = 1000  # T: noise levels of the diffusion
+    noise_schedule: Literal["cosine", "scaled_linear"] = "cosine"  # how ᾱ falls with t
+    loss: Literal["mse", "l1"] = "mse"  # of the predicted noise
     predict: Literal["z0", "eps"] = "z0"
     """What the network's output means; the loss is on ε̂ either way. `eps` (EncDiff) must carry all
     the noise through the network: in folded pixels that takes twice as many channels as a block
@@ -171,25 +171,25 @@ class DisentangleConfig:
     are drawn more often. 1 = all alike."""
 
     # Training.
-    steps: int = 500
-    batch: int = 64
-    lr: float = 2e-3
+    steps: int = 500  # training steps of encoder, tokens and denoiser
+    batch: int = 64  # images a step, over all processes
+    lr: float = 2e-3  # learning rate at its highest
     optimiser: str = "adamw"
     """By name: `d2cp.core.optimisers`."""
     lr_schedule: str = "cosine"
     """`constant` or `cosine`, after the warm-up."""
-    warmup: int = 30
-    weight_decay: float = 0.01
+    warmup: int = 30  # steps over which the learning rate grows to it
+    weight_decay: float = 0.01  # of the optimiser
     clip: float = 1.0
     """Largest norm of the gradient; 0 = no clipping."""
     ema: EMAConfig = field(default_factory=EMAConfig)
-    precision: Literal["no", "bf16", "fp16"] = "no"
+    precision: Literal["no", "bf16", "fp16"] = "no"  # mixed precision of the training steps
 
     vq: VQConfig = field(default_factory=VQConfig)
     guide: GuideConfig = field(default_factory=GuideConfig)
 
     # Pictures.
-    ddim_steps: int = 25
+    ddim_steps: int = 25  # denoising steps of a drawn picture
 
     def __post_init__(self) -> None:
         least = {"size": 8, "concepts": 1, "steps": 1, "batch": 2, "timesteps": 2, "ddim_steps": 1}

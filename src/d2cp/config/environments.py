@@ -11,14 +11,14 @@ from d2cp.errors import ConfigError
 class EnvironmentsConfig:
     settings: int = 8
     """Random settings that train together; the one with the largest flip rate is kept."""
-    steps: int = 5001
+    steps: int = 5001  # training steps of the twins
     lr_exponents: tuple[float, ...] = (-5.0, -3.0)
     """lr = 10^U(low, high)."""
     weight_decay_exponents: tuple[float, ...] = (-6.0, -3.0)
     """Weight decay = 10^U(low, high)."""
     batch_exponents: tuple[float, ...] = (5.0, 7.0)
     """Batch size = 2^U(low, high)."""
-    momentum: float = 0.9
+    momentum: float = 0.9  # of their SGD
     standardise: bool = False
     """Give every feature mean 0 and variance 1 first: off as published; on for features of
     another scale than those the learning rates were chosen for."""

@@ -29,8 +29,8 @@ class MineConfig:
     """Candidates; the strongest that keeps `signal_share` of the best signal is used."""
     epochs: int | None = None
     """Train A by this many passes of plain mini-batch SGD instead of to convergence."""
-    learning_rate: float = 0.1
-    batch_size: int = 128
+    learning_rate: float = 0.1  # of that SGD
+    batch_size: int = 128  # of that SGD
     folds: int = 5
     """Folds of the cross-fit: no image is scored by a classifier that saw its label. 0: in-sample,
     as the paper writes it."""
@@ -46,6 +46,7 @@ class MineConfig:
     refit: bool = True
     """Train A once more on the tokens of T alone for the score; off: the score uses ΔW."""
     score: Score = "partial_logit"
+    """What is cut: A's logit over T, the sum of signed scalars, or clusters of tokens."""
     threshold: Threshold = "youden"
     """`youden`: the cut that separates the classes best, each counted alike. Where the label is a
     noisy copy of the attribute, no cut has a better balanced accuracy for the attribute itself."""

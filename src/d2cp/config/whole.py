@@ -22,12 +22,12 @@ class Config:
     """What `d2cp run` does. The limits bound the images used: of `train`, of `val`, and of each
     other split (0: all)."""
 
-    seed: int = 0
+    seed: int = 0  # everything random follows from it
     preset: str = "demo"
-    backbone: str = "embedded"
-    train_limit: int = 0
-    val_limit: int = 0
-    test_limit: int = 0
+    backbone: str = "embedded"  # `embedded`, a local folder, or a name on the Hugging Face hub
+    train_limit: int = 0  # at most so many training images; 0: all
+    val_limit: int = 0  # at most so many validation images; 0: all
+    test_limit: int = 0  # at most so many images of each other split; 0: all
     disentangle: DisentangleConfig = dataclasses.field(default_factory=DisentangleConfig)
     mine: MineConfig = dataclasses.field(default_factory=MineConfig)
     environments: EnvironmentsConfig = dataclasses.field(default_factory=EnvironmentsConfig)
