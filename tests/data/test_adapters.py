@@ -49,7 +49,7 @@ class TestClassFolders:
         assert np.array_equal(table.split, again.split)
         assert not np.array_equal(table.split, other.split)
         assert "class 'c' has 1 training image" in table.warnings
-        assert "seed 3" in table.notes[0]
+        assert "split seed 3; --seed does not move images" in table.notes[0]
 
     def test_a_class_called_train_is_a_class(self, tree: Tree) -> None:
         table = load_table(tree(folders(("",), {"car": 20, "train": 20, "bus": 20})))
