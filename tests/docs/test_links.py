@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 import documentation
+from d2cp.pipeline.stages import STAGES
 from documentation import ROOT, anchors, pages
 from tools.site.links import for_site, is_inside, links, repository_path, site_path
 from tools.site.reference import pages as reference_pages
@@ -99,3 +100,12 @@ def test_anchors_follow_the_headings():
         "a-b--c",
     }
     assert len(documentation.pages()) >= 12
+
+
+def test_the_floor_plan_names_every_package_and_every_stage():
+    text = PAGES["docs/architecture.md"]
+    plan = text[text.index("## The floor plan") : text.index("## A run directory")]
+    packages = {p.parent.name for p in (ROOT / "src/d2cp").glob("*/__init__.py")}
+    assert {name for name in packages if f"`{name}`" not in plan} == set()
+    line = next(body for body in documentation.blocks(text, "") if "→" in body)
+    assert {stage.name for stage in STAGES if stage.name not in line} == set()
