@@ -4,7 +4,7 @@ strength = (how far the value agrees with the class beyond chance) × (1/2 + 1/2
 `shortcut` from 0 to 1 says whether it looks like something that can come and go without the class.
 A window that carries the answer into another picture does; so does what is contradicted by the
 class even where it is sure. A lens that sees the whole picture moves with everything in it, the
-object included, so that its own transplant proves nothing: there the contradictions decide.
+object included, so that its transplant has to carry nearly every answer, and its control none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ FULL_GAP = 0.25
 SURE_AND_WRONG = (0.4, 0.6)
 """Contradictions of sure answers, relative to all: below the first like errors about the class
 itself, above the second like a cue that the class does not depend on."""
+CLEAR = (0.4, 0.55)
+"""Agreement beyond chance from which contradictions mean something: a lens that hardly tells the
+classes is wrong at any certainty."""
 WHOLE_PICTURE = ("texture", "layout")
+WHOLE_GAP = (0.75, 0.95)
+"""The same share for these: below the first the object itself may have moved along."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +42,10 @@ class Judgement:
 def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) -> Judgement:
     alone = float(evidence["alone"])
     ratio, moved = float(evidence["sure_and_wrong"]), evidence["transplant"]
-    low, high = SURE_AND_WRONG
-    detachable = 0.0 if lens in WHOLE_PICTURE else _ramp(float(moved["gap"]), 0.0, FULL_GAP)
-    shortcut = max(detachable, _ramp(ratio, low, high))
+    needed = WHOLE_GAP if lens in WHOLE_PICTURE else (0.0, FULL_GAP)
+    detachable = _ramp(float(moved["gap"]), *needed)
+    contradicted = _ramp(ratio, *SURE_AND_WRONG) * _ramp(alone, *CLEAR)
+    shortcut = max(detachable, contradicted)
     strength = alone * (0.5 + 0.5 * shortcut)
     reasons = [
         f"alone it tells {evidence['agreement']:.1%} of the classes "
@@ -49,7 +55,7 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
     if p_value > alpha:
         reasons.append(f"labels dealt at random are told as well (p = {p_value:.2g})")
         return Judgement("none", min(strength, 0.1), shortcut, tuple(reasons))
-    if lens not in WHOLE_PICTURE:
+    if moved["pairs"]:
         reasons.append(
             f"put into another picture, it changes {moved['flips']:.0%} of the answers "
             f"(control {moved['control']:.0%})"

@@ -1,0 +1,104 @@
+"""The verdict follows its evidence."""
+
+import numpy as np
+import pytest
+import torch
+
+from d2cp.scan.evidence import certainty, sure_and_wrong
+from d2cp.scan.judge import FOUND, judge
+from d2cp.scan.names import describe
+from d2cp.scan.transplant import (
+    CHANGES,
+    give_border,
+    give_colour,
+    give_layout,
+    give_sharpness,
+    paste,
+    window_of,
+)
+from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
+
+
+def evidence(alone=0.8, ratio=0.3, flips=0.7, control=0.2):
+    moved = {"flips": flips, "control": control, "gap": flips - control, "pairs": 64}
+    counts = {"agreement": 0.5 + alone / 2, "chance": 0.5, "against": 9, "images": 90}
+    return {"alone": alone, "sure_and_wrong": ratio, "transplant": moved, **counts}
+
+
+def test_strength_rises_with_agreement_and_with_what_a_transplant_carries():
+    rising = [judge("local pattern", evidence(a), 0.005, 0.01).strength for a in (0.3, 0.6, 0.9)]
+    assert rising == sorted(rising) and rising[0] < FOUND < rising[1]
+    carried = judge("local pattern", evidence(), 0.005, 0.01)
+    stuck = judge("local pattern", evidence(flips=0.2), 0.005, 0.01)
+    assert carried.outcome == "found" and stuck.outcome == "weak"
+    assert stuck.strength == pytest.approx(carried.strength / 2)
+    assert any("class itself" in reason for reason in stuck.reasons)
+
+
+def test_a_whole_picture_lens_needs_more_than_its_own_transplant():
+    assert judge("layout", evidence(), 0.005, 0.01).outcome == "weak"
+    assert judge("layout", evidence(ratio=0.8), 0.005, 0.01).outcome == "found"
+    assert judge("layout", evidence(flips=1.0, control=0.0), 0.005, 0.01).outcome == "found"
+
+
+def test_what_chance_tells_as_well_is_none():
+    verdict = judge("colour", evidence(), 0.2, 0.01)
+    assert verdict.outcome == "none" and verdict.strength <= 0.1
+
+
+def test_sure_answers_are_contradicted_as_often_by_a_cue_and_never_by_the_class():
+    draw = np.random.default_rng(0)
+    value, sure = draw.integers(2, size=4000), draw.random(4000)
+    cue = np.where(draw.random(4000) < 0.1, 1 - value, value)
+    hard = np.where(sure < 0.1, 1 - value, value)
+    assert sure_and_wrong(value, sure, cue)[0] == pytest.approx(1, abs=0.2)
+    assert sure_and_wrong(value, sure, hard)[0] == 0
+    assert certainty(np.array([[3.0, 1.0, 2.5]], np.float32), None).tolist() == [0.5]
+
+
+def test_values_of_two_classes_and_of_three():
+    y = np.array([0, 0, 1, 1])
+    score = np.array([[-2.0], [-1.0], [1.0], [2.0]], np.float32)
+    threshold = cut(score, y)
+    assert threshold is not None and values_of(score, threshold).tolist() == y.tolist()
+    three = np.eye(3, dtype=np.float32)
+    assert cut(three, np.arange(3)) is None and values_of(three, None).tolist() == [0, 1, 2]
+    assert score_of(three, np.array([0, 1, 0])).tolist() == [1, 1, 0]
+    assert agreement(np.array([0, 1, 1, 1]), y) == 0.75
+    assert beyond_chance(0.75, 2) == 0.5 and beyond_chance(0.1, 10) == 0
+
+
+def test_a_name_says_what_the_score_follows_within_the_classes():
+    draw = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    blue = draw.normal(size=400)
+    words = {"blue": blue, "bright": 5.0 * y + draw.normal(size=400), "red": draw.normal(size=400)}
+    name, two = describe("colour", (blue + 3 * y).astype(np.float32), y, words)
+    assert name == "overall colour: bluer" and two == ("less blue", "bluer")
+    assert describe("column site", blue.astype(np.float32), y, {})[0] == "column site"
+
+
+@pytest.mark.parametrize("lens", sorted(CHANGES))
+def test_an_image_that_gives_to_itself_stays_as_it_is(lens):
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(CHANGES[lens](images, images), images, atol=1e-3)
+
+
+def test_each_transplant_gives_what_it_is_for():
+    draw = torch.Generator().manual_seed(1)
+    ours = torch.rand(2, 3, 32, 32, generator=draw)
+    theirs = 0.3 * torch.rand(2, 3, 32, 32, generator=draw)
+    assert torch.allclose(give_colour(ours, theirs).mean((2, 3)), theirs.mean((2, 3)), atol=1e-4)
+    edge = give_border(ours, theirs)
+    assert torch.equal(edge[..., :4, :], theirs[..., :4, :])
+    assert torch.equal(edge[..., 4:-4, 4:-4], ours[..., 4:-4, 4:-4])
+    low = give_layout(ours, theirs).mean((2, 3))
+    assert torch.allclose(low, theirs.mean((2, 3)), atol=0.02)
+    soft = torch.nn.functional.avg_pool2d(ours, 5, 1, 2)
+    assert give_sharpness(ours, soft).diff(dim=3).abs().mean() < ours.diff(dim=3).abs().mean()
+    height, width = window_of(ours)
+    pasted = paste(ours, theirs, [(3, 5), (0, 0)])
+    assert torch.equal(
+        pasted[0, :, 3 : 3 + height, 5 : 5 + width], theirs[0, :, 3 : 3 + height, 5 : 5 + width]
+    )
+    assert int((pasted[1] != ours[1]).any(0).sum()) == height * width
