@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from d2cp.core.files import fingerprint, write_bytes
 from d2cp.core.progress import Bar, progress
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.image_access import load_images
-from d2cp.data.open_table import load_table
+from d2cp.data.place import Place
 from d2cp.data.source import ColouredSource
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
@@ -35,22 +35,26 @@ def run_scan(
     out: Path | str,
     config: ScanConfig | None = None,
     format: str | None = None,
+    roles: Mapping[str, str] | None = None,
+    images: Path | str | None = None,
     scores_out: Path | None = None,
     cache_dir: Path | None = None,
     force: bool = False,
     quiet: bool = False,
 ) -> Scan:
-    """Scan a data set; an unchanged scan is read back from `out`."""
+    """Scan a data set; an unchanged scan is read back from `out`. `roles` are the columns that
+    `load_table` reads, by their role; `images` is as there."""
     config = config or ScanConfig()
-    table = data if isinstance(data, Table) else load_table(data, format=format)
+    place = None if isinstance(data, Table) else Place.of(data, format, roles, images)
+    table = data if isinstance(data, Table) else Place.of(data, format, roles, images).table()
     run = RunDirectory(out)
     with run.locked():
         table, store = scan_images(table.without_attribute(), config.size, cache_dir, quiet)
         columns = _columns(data, config.columns, table)
         settings: dict[str, Any] = dataclasses.asdict(config) | {"columns": list(config.columns)}
         identity = fingerprint([table.fingerprint(), store.key])
-        place = {} if isinstance(data, Table) else {"path": str(data)}
-        described = {"name": table.name, "fingerprint": identity, **place}
+        recorded = {} if place is None else place.record()
+        described = {"name": table.name, "fingerprint": identity, **recorded}
         run.start(
             {"version": __version__, "data": described, "scan_settings": settings}, force=force
         )
