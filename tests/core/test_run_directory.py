@@ -186,3 +186,10 @@ def test_a_comparison_says_that_it_is_one(tmp_path):
     with pytest.raises(RunError, match="is a comparison") as refused:
         run.artifact("evaluate")
     assert f"d2cp show {run.path}" in refused.value.remedy
+
+
+def test_a_refused_run_leaves_no_trace_of_its_owner(tmp_path):
+    run = RunDirectory(tmp_path / "run")
+    with pytest.raises(RunError, match="refused"), run.locked():
+        raise RunError("refused")
+    assert not list(run.path.glob("*.owner")) and not list(run.path.glob(".*.owner"))

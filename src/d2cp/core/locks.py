@@ -31,6 +31,6 @@ def held(path: Path, *, wait: bool) -> Iterator[None]:
         owner.unlink(missing_ok=True)
         owner.write_text(str(os.getpid()))
         yield
-        owner.unlink(missing_ok=True)
     finally:
+        owner.unlink(missing_ok=True)  # also where the run is refused: nothing is left behind
         lock.release()
