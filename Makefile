@@ -25,8 +25,10 @@ tests: $(VENV)/.dev
 # The numerical tests once more, as a processor without vector instructions and with other threads
 # adds up: what passes by the last bits of a sum fails here.
 unusual: $(VENV)/.dev
-	ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=4 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest \
-		-m "not slow" tests/backbone tests/debias tests/disentangle tests/environments tests/mine
+	ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive HF_HUB_OFFLINE=1 \
+		$(BIN)/python -m pytest -m "not slow" tests/backbone/test_backbone_adapter.py \
+		tests/backbone/test_backbone_block.py tests/debias tests/disentangle/test_diffusion.py \
+		tests/disentangle/test_guide.py tests/disentangle/test_parts.py tests/environments tests/mine
 
 # The site in site/, with a sample report: of $(OUT) where `make demo` made it, else of a quick run.
 docs: $(VENV)/.docs
