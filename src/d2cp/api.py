@@ -84,8 +84,8 @@ def run(
     and the machine decide."""
     from d2cp.core.device import use_device
     from d2cp.core.processes import is_main
+    from d2cp.pipeline.all_stages import run_stages
     from d2cp.pipeline.opening import open_run
-    from d2cp.pipeline.whole import run_stages
     from d2cp.report.build import write_report
 
     use_device(device)

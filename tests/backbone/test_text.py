@@ -10,7 +10,7 @@ import torch
 from transformers import CLIPConfig, CLIPModel, CLIPTextConfig, CLIPVisionConfig
 
 from d2cp.backbone import load_backbone
-from d2cp.backbone.text import class_text, has_text_encoder
+from d2cp.backbone.text_tower import class_text, has_text_encoder
 from d2cp.errors import BackboneError
 
 START, END = "<|startoftext|>", "<|endoftext|>"

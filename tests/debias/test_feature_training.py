@@ -11,7 +11,7 @@ from d2cp.data.pixels import centre_view
 from d2cp.debias.logits import image_logits, predict_logits
 from d2cp.debias.loop import Fitted
 from d2cp.debias.parameter_count import ParameterCount
-from d2cp.debias.search import ALL, PLAIN, Draw, draw_settings, search
+from d2cp.debias.settings_search import ALL, PLAIN, Draw, draw_settings, search
 from d2cp.debias.train import Trained, plain, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
 from d2cp.pipeline.frozen_features import frozen_features

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from d2cp.backbone import Backbone, load_backbone
-from d2cp.backbone.text import ClassText
+from d2cp.backbone.text_tower import ClassText
 from d2cp.compare.footing import Footing
-from d2cp.compare.mined import SUFFIX
+from d2cp.compare.mined_groups import SUFFIX
 from d2cp.compare.registry import BUILT_IN, chosen, method, methods
 from d2cp.compare.task import Pseudo, Task
 from d2cp.compare.tiers import FeatureSpace, PromptSpace

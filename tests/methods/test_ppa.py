@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.backbone.text import ClassText
+from d2cp.backbone.text_tower import ClassText
 from d2cp.debias.projection import null_space_projection, row_space
 from d2cp.errors import DataError
 from d2cp.methods.c_adapter import class_means

@@ -155,7 +155,7 @@ def test_saved_corrections_load_and_fit_the_run(
     with (run / "data" / "table.csv").open(encoding="utf-8", newline="") as table:
         ids = [row["id"] for row in csv.DictReader(table)]
     fingerprint = read_json(run / "run.json")["data"]["fingerprint"]
-    corrections.check(fingerprint=fingerprint, ids=ids, concepts=20, values=2)
+    corrections.check(fingerprint=fingerprint, ids=ids, concepts=20)
 
 
 def test_review_list_is_a_csv(open_page: Open, reports: Reports, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from PIL import Image
 
 from d2cp.scan.bank import Bank
 from d2cp.scan.lenses import simple
-from d2cp.scan.lenses.files import facts_matrix, read_facts
+from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
 from d2cp.scan.lenses.patches import EPSILON, STRIDE, learn_dictionary
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from d2cp.config.scan import ScanConfig
+from d2cp.scan.finding_search import Search
 from d2cp.scan.likeness import likeness
-from d2cp.scan.search import Search
 from d2cp.scan.targets import explained, permuted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from d2cp.backbone import load_backbone
-from d2cp.backbone.text import has_text_encoder
+from d2cp.backbone.text_tower import has_text_encoder
 from d2cp.compare.contract import Spec, Tier
 from d2cp.config import Config
 from d2cp.config.debias import DebiasConfig

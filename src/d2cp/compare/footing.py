@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from d2cp.backbone.text import ClassText
+from d2cp.backbone.text_tower import ClassText
 from d2cp.compare.contract import Params, Spec
 from d2cp.compare.task import Equal, Logits, Pseudo, Task
 from d2cp.compare.tiers import Space

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Literal
 
 from d2cp.compare.contract import Method
-from d2cp.compare.mined import SUFFIX, OnMinedGroups
+from d2cp.compare.mined_groups import SUFFIX, OnMinedGroups
 from d2cp.config.strict import unknown_key
 from d2cp.errors import ConfigError
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from d2cp.backbone import load_backbone
-from d2cp.backbone.text import class_text
+from d2cp.backbone.text_tower import class_text
 from d2cp.compare.footing import Footing
 from d2cp.compare.registry import method
 from d2cp.compare.task import Pseudo

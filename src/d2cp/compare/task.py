@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from d2cp.backbone.text import ClassText
+from d2cp.backbone.text_tower import ClassText
 from d2cp.compare.tiers import Classifier, Space
 from d2cp.config.debias import DebiasConfig
 from d2cp.config.environments import EnvironmentsConfig

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from d2cp.debias.tiers import DUAL, Model
+from d2cp.debias.training_tiers import DUAL, Model
 
 
 @dataclass(frozen=True)

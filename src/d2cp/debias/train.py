@@ -28,7 +28,7 @@ from d2cp.debias.loop import Evaluate, Fitted, Order, Score, fit
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.sampler import natural_order, weighted_order
-from d2cp.debias.tiers import DUAL, Model, Tier, feature_tier, prompt_tier
+from d2cp.debias.training_tiers import DUAL, Model, Tier, feature_tier, prompt_tier
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from d2cp.debias.adapters import Adapter, AdapterClassifier, DualAdapter
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.loop import Fitted, Score
 from d2cp.debias.parameter_count import ParameterCount
-from d2cp.debias.search import Draw
-from d2cp.debias.tiers import Model
+from d2cp.debias.settings_search import Draw
 from d2cp.debias.train import Trained
+from d2cp.debias.training_tiers import Model
 from d2cp.errors import BackboneError, RunError
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "debias.json"

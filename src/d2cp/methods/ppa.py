@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from d2cp.backbone.text import ClassText
+from d2cp.backbone.text_tower import ClassText
 from d2cp.compare.contract import Param, Params, Predictor, Spec
 from d2cp.compare.heads import fit_head
 from d2cp.compare.task import Task

@@ -15,7 +15,7 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import UNKNOWN
 from d2cp.core.progress import progress
 from d2cp.debias.labels import Labels, selection_used
-from d2cp.debias.search import ALL, PLAIN, Draw, draw_settings, search
+from d2cp.debias.settings_search import ALL, PLAIN, Draw, draw_settings, search
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
 from d2cp.pipeline.context import Context

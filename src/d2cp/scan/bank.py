@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from d2cp.data.store import ImageStore
-from d2cp.scan.arrays import Arrays, Ints
+from d2cp.scan.batched import Arrays, Ints
 from d2cp.scan.lenses import simple
 from d2cp.scan.lenses.patches import Dictionary, learn_dictionary
 

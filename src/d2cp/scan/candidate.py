@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.batched import Doubles, Floats, Ints
 
 
 @dataclass(frozen=True)

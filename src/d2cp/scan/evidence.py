@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.batched import Doubles, Floats, Ints
 
 
 def certainty(scores: Floats, threshold: float | None) -> Doubles:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from d2cp.data.store import ImageStore
-from d2cp.scan.arrays import Floats, Ints
 from d2cp.scan.bank import BATCH, Bank, learn_bank, read
+from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.properties import properties
 
 Features = dict[str, Floats]

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from d2cp.scan.arrays import Doubles, Floats, Ints
 from d2cp.scan.bank import Bank
+from d2cp.scan.batched import Doubles, Floats, Ints
 
 Outcome = Literal["found", "weak", "none"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.batched import Doubles, Floats, Ints
 
 LEAST = 4
 """Images against a score, in a class, below which the class has no say."""

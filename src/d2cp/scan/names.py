@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from d2cp.scan.arrays import Floats, Ints
+from d2cp.scan.batched import Floats, Ints
 
 # Lens → how it is said, and the properties that may follow it.
 TITLES = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from d2cp.core.rng import permutation
-from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.batched import Doubles, Floats, Ints
 
 L2_GRID = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 """Candidates, relative to the mean eigenvalue of the features' second moments."""

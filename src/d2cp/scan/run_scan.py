@@ -19,10 +19,10 @@ from d2cp.data.place import Place
 from d2cp.data.source import ColouredSource
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
-from d2cp.scan.arrays import Ints
+from d2cp.scan.batched import Ints
 from d2cp.scan.eyes import Features, StoreEyes
 from d2cp.scan.finding import Scan
-from d2cp.scan.lenses.columns import read_columns
+from d2cp.scan.lenses.user_columns import read_columns
 from d2cp.scan.scan_files import SCORES, load_scan, save_scan
 from d2cp.scan.scanner import rows_to_learn_from, scan
 

@@ -14,17 +14,17 @@ from d2cp.core.arrays import Rows
 from d2cp.core.rng import permutation
 from d2cp.data.source import EncodedSource
 from d2cp.data.table import Table
-from d2cp.scan.arrays import Floats, Ints
 from d2cp.scan.bank import BATCH
+from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.candidate import Candidate
 from d2cp.scan.evidence import certainty, sure_and_wrong
 from d2cp.scan.eyes import Eyes, Features, look_at_all
 from d2cp.scan.finding import Finding, Reader, Scan
+from d2cp.scan.finding_search import Search
 from d2cp.scan.judge import judge
-from d2cp.scan.lenses.columns import column_features
-from d2cp.scan.lenses.files import facts_matrix, read_facts
+from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
+from d2cp.scan.lenses.user_columns import column_features
 from d2cp.scan.names import describe
-from d2cp.scan.search import Search
 from d2cp.scan.transplant import PAIRS, Transplant, transplant_test
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from d2cp.core.rng import numpy_generator
-from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.batched import Doubles, Floats, Ints
 
 BINS = 10
 

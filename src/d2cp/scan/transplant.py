@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from d2cp.core.rng import numpy_generator
-from d2cp.scan.arrays import Floats, Ints
 from d2cp.scan.bank import Bank
+from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.eyes import Eyes
 from d2cp.scan.finding import Reader
 from d2cp.scan.lenses.simple import GRID, luma, ring_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from d2cp.mine.threshold import youden
-from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.batched import Doubles, Floats, Ints
 
 
 def cut(held_out: Floats, y: Ints) -> float | None:

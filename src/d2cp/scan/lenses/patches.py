@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from d2cp.core.rng import numpy_generator
-from d2cp.scan.arrays import Arrays, Floats
+from d2cp.scan.batched import Arrays, Floats
 
 COMPONENTS = 64
 """Principal components of a patch that are kept: the rest is noise that whitening would raise."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from d2cp.config.scan import ScanConfig
-from d2cp.scan.arrays import Doubles, Floats, Ints
+from d2cp.scan.batched import Doubles, Floats, Ints
 from d2cp.scan.candidate import Candidate, stack
 from d2cp.scan.likeness import likeness
 from d2cp.scan.ridge import Fit, assign_folds, cross_fit, prepare

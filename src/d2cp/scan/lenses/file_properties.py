@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from d2cp.data.images import FORMATS
-from d2cp.scan.arrays import Floats
+from d2cp.scan.batched import Floats
 
 MAX_VALUES = 20
 """Formats, cameras and the like that get a feature each; the rest share one."""

@@ -10,8 +10,8 @@ import numpy as np
 from d2cp.data.adapters.metadata_csv import NAMES, find_metadata
 from d2cp.data.delimited import read_rows
 from d2cp.errors import DataError
-from d2cp.scan.arrays import Floats
-from d2cp.scan.lenses.files import one_hot
+from d2cp.scan.batched import Floats
+from d2cp.scan.lenses.file_properties import one_hot
 
 
 def read_columns(data: Path, names: Sequence[str], ids: Sequence[str]) -> dict[str, list[str]]:
