@@ -22,3 +22,42 @@ def show_findings(console: Console, findings: list[dict[str, Any]]) -> None:
         figures = (f"{f['strength']:.2f}", f"{f['agreement']:.1%}", f"{f['p_value']:.2g}")
         table.add_row(str(f["rank"]), Text(f["name"]), f["outcome"], *figures)
     console.print(table)
+
+
+def show_review(console: Console, review: dict[str, Any]) -> None:
+    """What to look at before any model is blamed."""
+    from d2cp.core.text import visible
+
+    if n := review["copies_total"]:
+        first = review["copies"][0]
+        console.print(
+            f"Copies across splits: {n}, such as {visible(first['image'])} ({first['split']}) of "
+            f"{visible(first['copy_of'])} ({first['copy_split']})",
+            markup=False,
+            soft_wrap=True,
+        )
+    if n := review["labels_total"]:
+        first = review["labels"][0]
+        console.print(
+            f"Labels to review: {n}, which every finding contradicts surely, such as "
+            f"{visible(first['image'])}: {visible(first['class'])}, looks like "
+            f"{visible(first['looks_like'])}",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def show_leaning(console: Console, leaning: dict[str, Any]) -> None:
+    """What the model of `--predictions` leans on."""
+    from d2cp.core.text import visible
+
+    console.print(
+        f"The model of {visible(leaning['file'])}: {leaning['accuracy']:.1%} of "
+        f"{leaning['images']} images right",
+        style="bold",
+        markup=False,
+        soft_wrap=True,
+    )
+    for lean in leaning["findings"]:
+        line = f"  {lean['rank']}. {visible(lean['name'])}: {lean['sentence']}"
+        console.print(line, markup=False, soft_wrap=True)

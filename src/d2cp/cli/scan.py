@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,6 +28,16 @@ def scan(
     columns: Annotated[
         str, typer.Option(help="Further columns of the CSV to suspect, such as camera,site.")
     ] = "",
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV of any model's answers (image, and a class or one probability a class): "
+            "on which findings does that model lean?"
+        ),
+    ] = None,
+    prediction_column: Annotated[
+        str | None, typer.Option(help="The column of --predictions that holds the class.")
+    ] = None,
     seed: options.Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     fail_on: Annotated[
@@ -46,6 +56,9 @@ def scan(
     Exit code: 0 done, 10 where --fail-on says so, others as for every command.
     """
     from d2cp.config.scan import ScanConfig
+    from d2cp.core.files import read_json
+    from d2cp.core.run_directory import RunDirectory
+    from d2cp.report.build import write_report
     from d2cp.scan.run_scan import run_scan
 
     named = tuple(name.strip() for name in columns.split(",") if name.strip())
@@ -61,21 +74,52 @@ def scan(
         force=force,
         quiet=quiet or as_json,
     )
+    run = RunDirectory.open(out)
+    folder = run.artifact("scan")
+    leaning = _lean(found, folder, predictions, prediction_column) if predictions else None
+    report = write_report(run)
+    review = read_json(folder / "findings.json")["review"]
     if as_json:
         whole = {"outcome": found.outcome, "findings": [f.to_dict() for f in found.findings]}
+        whole |= {"review": review} | ({"predictions": leaning} if leaning else {})
         typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
     else:
-        _print(found)
+        _print(found, review, leaning)
+        typer.echo(f"Report: {report}")
     bad = {"never": (), "found": ("found",), "weak": ("found", "weak")}[fail_on]
     if found.outcome in bad:
         raise typer.Exit(FOUND_EXIT)
 
 
-def _print(found: Scan) -> None:
+def _lean(found: Scan, folder: Path, file: Path, column: str | None) -> dict[str, Any]:
+    """Read a model's answers and keep what they say beside the scan."""
+    from d2cp.core.files import write_json
+    from d2cp.errors import DataError
+    from d2cp.evaluate.leaning import leaning
+    from d2cp.evaluate.prediction_file import read_predictions
+    from d2cp.scan.scanned_rows import read_scanned_rows
+
+    if not found.findings:
+        raise DataError("the scan has no finding that a model could lean on")
+    rows = read_scanned_rows(folder)
+    made = {
+        "file": str(file),
+        "column": column,
+        **leaning(read_predictions(file, rows, column), rows, found.findings),
+    }
+    write_json(folder / "predictions.json", made)
+    return made
+
+
+def _print(found: Scan, review: dict[str, Any], leaning: dict[str, Any] | None) -> None:
     from rich.console import Console
 
-    from d2cp.cli.finding_table import show_findings
+    from d2cp.cli.finding_table import show_findings, show_leaning, show_review
 
-    show_findings(Console(highlight=False), [f.to_dict() for f in found.findings])
+    console = Console(highlight=False)
+    show_findings(console, [f.to_dict() for f in found.findings])
     for note in found.notes:
         typer.echo(f"note: {note}")
+    show_review(console, review)
+    if leaning:
+        show_leaning(console, leaning)

@@ -29,7 +29,7 @@ STAGES = (
         reads=("seed", "train_limit", "val_limit", "test_limit", "disentangle.size"),
         writes=("summary.json", "table.csv"),
     ),
-    Stage(name="scan", writes=("findings.json", "scores.csv", "scan.safetensors")),
+    Stage(name="scan", writes=("findings.json", "scores.csv", "scan.safetensors", "pictures/")),
     Stage(
         name="disentangle",
         after=("data",),

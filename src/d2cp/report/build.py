@@ -13,6 +13,7 @@ from d2cp.report.comparison_page import compare_page
 from d2cp.report.html import render
 from d2cp.report.page import load_pictures, run_page
 from d2cp.report.payload import IMAGE_LIMIT, ReportData, gather
+from d2cp.report.scan_page import scan_page
 from d2cp.report.steps import commands
 from d2cp.report.summary import summarise
 from d2cp.report.thumbs import load_thumbnails
@@ -31,11 +32,14 @@ def write_report(
     """Write one self-contained file, RUN/report.html unless `out` says otherwise.
 
     `table` is the run's data set where the caller has it in hand; else it is found again. A
-    directory of `d2cp compare` gets the comparison report."""
+    directory of `d2cp compare` gets the comparison report, one of `d2cp scan` the scan's page."""
     target = out or run.path / "report.html"
     comparison = run.path / "compare.json"
     if comparison.is_file():
         write_text(target, render("compare.html.jinja", compare_page(read_json(comparison))))
+        return target
+    if run.has("scan") and not run.has("data"):
+        write_text(target, render("scan.html.jinja", scan_page(run, table)))
         return target
     data = gather(run, images)
     pictures = load_pictures(data)

@@ -4,6 +4,10 @@ Keys, stable under `schema` 1; what a run does not have is absent:
     schema, data {name, class_names, attribute_names, counts {split: {"y,a": n}}, warnings, notes},
     findings [{rank, name, lens, lenses, outcome, strength, p_value, agreement, value_names,
                threshold, stability, evidence, reasons}],
+    review {copies [{image, split, copy_of, copy_split, same_class}], copies_total,
+            labels [{image, split, class, looks_like, sureness}], labels_total},
+    predictions {file, column, images, splits, accuracy, findings [{rank, name, gap, interval,
+                 leans, classes, victims [{image, split, class, predicted}], sentence}]},
     discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
     results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
               groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
@@ -31,7 +35,10 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
         kept = ("name", "class_names", "attribute_names", "counts", "warnings", "notes")
         whole["data"] = {key: data[key] for key in kept if key in data}
     if run.has("scan"):
-        whole["findings"] = read_json(run.path / "scan" / "findings.json")["findings"]
+        found = read_json(run.path / "scan" / "findings.json")
+        whole |= {key: found[key] for key in ("findings", "review") if key in found}
+        if (run.path / "scan" / "predictions.json").is_file():
+            whole["predictions"] = read_json(run.path / "scan" / "predictions.json")
     if run.has("mine"):
         whole["discover"] = _discover(run)
     results = []

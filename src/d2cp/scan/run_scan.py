@@ -20,6 +20,7 @@ from d2cp.data.source import ColouredSource
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
 from d2cp.scan.batched import Ints
+from d2cp.scan.details import DETAILS, add_details
 from d2cp.scan.eyes import Features, StoreEyes
 from d2cp.scan.finding import Scan
 from d2cp.scan.lenses.user_columns import read_columns
@@ -58,7 +59,7 @@ def run_scan(
         run.start(
             {"version": __version__, "data": described, "scan_settings": settings}, force=force
         )
-        inputs = fingerprint([STAGE, __version__, settings, identity, columns])
+        inputs = fingerprint([STAGE, __version__, settings, identity, columns, DETAILS])
         if not run.is_current(STAGE, inputs):
             with (
                 run.writing(STAGE, inputs) as folder,
@@ -67,7 +68,9 @@ def run_scan(
                 fit = rows_to_learn_from(table, config)
                 eyes = _Watched(store, fit, config.centres, config.seed)
                 eyes.bar = bar
-                save_scan(scan(table, eyes, fit, config, columns), table, folder)
+                found = scan(table, eyes, fit, config, columns)
+                save_scan(found, table, folder)
+                add_details(found, table, store, folder, config.seed)
         if scores_out is not None:
             write_bytes(scores_out, (run.path / STAGE / SCORES).read_bytes())
     return load_scan(run.artifact(STAGE))

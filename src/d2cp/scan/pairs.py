@@ -1,0 +1,48 @@
+"""Matched real pairs: two pictures of one class, alike but for the finding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from d2cp.scan.batched import Doubles, Floats, Ints
+
+
+def without_direction(features: Floats, value: Ints, y: Ints) -> Floats:
+    """Features with the directions taken out in which the values differ within the classes."""
+    centred = features - features.mean(0)
+    for label in np.unique(y):
+        centred[y == label] -= centred[y == label].mean(0)
+    found = [centred[value == v].mean(0) for v in np.unique(value)]
+    basis, sizes, _ = np.linalg.svd(np.stack(found).T, full_matrices=False)
+    kept = basis[:, sizes > 1e-6 * max(float(sizes.max(initial=0)), 1e-12)]
+    projected: Floats = features - (features @ kept) @ kept.T
+    return projected
+
+
+def matched_pairs(
+    features: Floats, value: Ints, y: Ints, sure: Doubles, each: int
+) -> list[tuple[int, int]]:
+    """(against, with): at most `each` pairs of every class, the most alike first.
+
+    The first picture's value speaks against its class, the second's for it; both are among the
+    surer half of their kind, so that the two differ visibly. No picture is in two pairs.
+    """
+    plain = without_direction(features, value, y)
+    found = []
+    for label in np.unique(y):
+        against = _surer(np.flatnonzero((y == label) & (value != label)), sure)
+        usual = _surer(np.flatnonzero((y == label) & (value == label)), sure)
+        if not len(against) or not len(usual):
+            continue
+        a, b = plain[against], plain[usual]
+        apart = (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * a @ b.T
+        for _ in range(min(each, len(against), len(usual))):
+            i, j = np.unravel_index(int(apart.argmin()), apart.shape)
+            found.append((int(against[i]), int(usual[j])))
+            apart[i], apart[:, j] = np.inf, np.inf
+    return found
+
+
+def _surer(rows: Ints, sure: Doubles) -> Ints:
+    order = np.argsort(-sure[rows], kind="stable")
+    return rows[order[: max(1, (len(rows) + 1) // 2)]] if len(rows) else rows

@@ -1,0 +1,93 @@
+"""Where a finding of patches is: how the score falls when no patch may touch a window.
+
+The largest response outside a window is the largest of four: above, below, left and right of it.
+So every window is left out exactly, without looking at the picture again.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from d2cp.scan.bank import COARSE, Bank
+from d2cp.scan.finding import Reader
+from d2cp.scan.lenses.patches import STRIDE
+from d2cp.scan.lenses.simple import shrink
+
+PATCH_LENSES = ("local pattern", "texture")
+WINDOW = 0.2
+"""Side of the windows left out, as a share of the picture's."""
+
+
+@torch.no_grad()
+def patch_heat(bank: Bank, reader: Reader, images: Tensor, sides: list[int]) -> Tensor:
+    """[B, S, S]: at each pixel the falls of the score towards `sides[i]`, summed over the windows
+    that cover it; a rise counts as nothing."""
+    coarse = shrink(images, COARSE)
+    side = coarse.shape[-1]
+    window = max(2, round(side * WINDOW))
+    corners = torch.arange(0, side - window + 1, STRIDE)
+    fall = torch.zeros(len(images), len(corners), len(corners))
+    start = 0
+    for dictionary in bank.dictionaries:
+        answer = dictionary.responses(coarse)
+        part = slice(start, start + answer.shape[1])
+        start = part.stop
+        first, last = touching(corners, window, dictionary.side, answer.shape[-1])
+        for lens, drop in (("local pattern", largest_drop), ("texture", mean_drop)):
+            if lens in reader.weight:
+                weight = _towards(reader, lens, sides)[:, part]
+                fall += drop(answer, weight, first, last)
+    return _spread(fall.clamp(min=0), window, side, images.shape[-1])
+
+
+def touching(corners: Tensor, window: int, patch: int, places: int) -> tuple[Tensor, Tensor]:
+    """First and one past the last place whose patch touches [corner, corner + window)."""
+    first = torch.div(corners - patch + STRIDE, STRIDE, rounding_mode="floor").clamp(min=0)
+    last = torch.div(corners + window + STRIDE - 1, STRIDE, rounding_mode="floor")
+    return first, last.clamp(max=places)
+
+
+def largest_drop(answer: Tensor, weight: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """Σ_k weight_k · (largest anywhere - largest outside) for every window: [B, n, n]. A window
+    that leaves nothing outside takes the response to 0."""
+    rows, columns = answer.amax(3), answer.amax(2)  # [B, K, h], [B, K, w]
+    outside = torch.maximum(
+        _outside(rows, first, last)[..., None], _outside(columns, first, last)[..., None, :]
+    )
+    nothing = outside.isinf()
+    drop = answer.amax((2, 3))[..., None, None] - outside.masked_fill(nothing, 0)
+    return torch.einsum("bkyx,bk->byx", drop, weight)
+
+
+def _outside(line: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """The largest before `first` or from `last` on, along the last axis."""
+    none = torch.full_like(line[..., :1], -torch.inf)
+    before = torch.cat([none, line.cummax(-1).values], -1)
+    after = torch.cat([line.flip(-1).cummax(-1).values.flip(-1), none], -1)
+    return torch.maximum(before[..., first], after[..., last])
+
+
+def mean_drop(answer: Tensor, weight: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """What the places of every window add to the mean of squares, weighted: [B, n, n]."""
+    each = torch.einsum("bkhw,bk->bhw", answer.clamp(min=0).square(), weight)
+    whole = F.pad(each.cumsum(1).cumsum(2), (1, 0, 1, 0)) / (answer.shape[2] * answer.shape[3])
+    rows = whole[:, last] - whole[:, first]
+    return rows[..., last] - rows[..., first]
+
+
+def _towards(reader: Reader, lens: str, sides: list[int]) -> Tensor:
+    """Weights [B, K] of what speaks for each picture's side."""
+    weight = torch.from_numpy(reader.weight[lens] / reader.scale[lens][:, None])
+    if weight.shape[1] > 1:
+        return weight[:, sides].T
+    return weight[:, 0] * torch.tensor([2.0 * side - 1 for side in sides])[:, None]
+
+
+def _spread(fall: Tensor, window: int, side: int, size: int) -> Tensor:
+    kernel = torch.ones(1, 1, window, window)
+    made = F.conv_transpose2d(fall[:, None], kernel, stride=STRIDE)
+    left = side - made.shape[-1]
+    whole = F.pad(made, (0, left, 0, left))
+    return F.interpolate(whole, (size, size), mode="bilinear", align_corners=False)[:, 0]
