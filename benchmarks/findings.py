@@ -320,7 +320,10 @@ def permuted(material: Material, kind: str, y: Ints, place: Ints, seed: int) -> 
     cell = cells(kind, y, place, {}, seed)
     dealt = np.random.default_rng(seed + 1000).permutation(cell.y)
     found, _ = run_cell(material, replace(cell, y=dealt), seed)
-    print(f"labels dealt anew, seed {seed}: {found.outcome} {found.findings[0].strength:.2f}")
+    print(
+        f"labels dealt anew, seed {seed}: {found.outcome} {found.findings[0].strength:.2f}",
+        flush=True,
+    )
     return found.outcome
 
 
