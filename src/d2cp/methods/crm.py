@@ -6,8 +6,7 @@ predict with it and sum over a. A group without a training sample is predicted a
 
 Fidelity: as published, on prompts; validation score is the comparison's rule, where the original
 takes group-balanced accuracy. Natural batches hold few images of a rare group, so that a large rate
-never settles: the rate is ours, .01 (published: 1e-3 to 1e-5 for whole networks). Written from the
-published equations alone.
+never settles: the rate, .01, is ours. Written from the published equations alone.
 """
 
 from __future__ import annotations
@@ -68,9 +67,7 @@ class Crm:
         fidelity="as published, on prompts; selection by the comparison's rule",
         sees_train_groups=True,
         params={
-            "lr": Param(
-                default=0.01, low=0.001, high=0.1, log=True, published="1e-3 to 1e-5, whole network"
-            )
+            "lr": Param(default=0.01, low=0.001, high=0.1, log=True),
         },
     )
 
