@@ -5,11 +5,11 @@ group, are drawn twenty times; an L1-regularised logistic regression is fitted o
 standardised by the training images, and the weights are averaged. The strength C is the one of
 seven whose worst group is best on held-out halves of the validation images.
 
-Fidelity: penalty, strengths, draws and standardisation as published; L2 in the search is
-ours; the features are those of prompts or adapter. Adapted: both halves of validation are held out in turn, where the
-original holds out one. What the comparison's rule scores is cross-fitted the same way, since the
-images that train the last layer cannot also judge it. The regression is on frozen features: no pass
-is counted for it.
+Fidelity: penalty, strengths, draws and standardisation as published; L2 in the search is ours; the
+features are those of prompts or adapter. Adapted: both halves of validation are held out in turn,
+where the original holds out one. What the comparison's rule scores is cross-fitted the same way,
+since the images that train the last layer cannot also judge it. The regression is on frozen
+features: no pass is counted for it.
 """
 
 from __future__ import annotations
