@@ -22,7 +22,9 @@ class DebiasConfig:
     tier: Tier = "prompts"
     """`prompts` in the backbone (the paper's form), or adapters over frozen `features`."""
     adapter_hidden: int = 64  # features: rows of V
-    feature_draws: int = 11  # features: tries of lr, weight_decay, alpha, eta beside those given
+    feature_draws: int = 11
+    """Features: tries of lr, weight_decay, alpha, eta, spurious_heads and spurious_decay beside
+    those given, judged on validation."""
 
     # images
     image_size: int = 224  # pixels that the backbone sees

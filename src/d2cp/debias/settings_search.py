@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+import numpy as np
+
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.rng import numpy_generator
 from d2cp.debias.loop import Score
 from d2cp.debias.train import Trained
 
-RATES = {"lr": (-2.5, -1.0), "weight_decay": (-2.0, 0.0), "eta": (-3.0, -1.0)}  # powers of ten
+RATES = {  # powers of ten
+    "lr": (-2.5, -1.0),
+    "weight_decay": (-2.0, 0.0),
+    "eta": (-3.0, -1.0),
+    "spurious_decay": (-3.0, -0.3),
+}
+HEADS = (1, 4)  # spurious_heads, the second one left out
 ALPHA = (0.8, 2.0)
 PLAIN = ("lr", "weight_decay")  # what plain training has
-ALL = ("lr", "weight_decay", "alpha", "eta")
+ALL = ("lr", "weight_decay", "alpha", "eta", "spurious_heads", "spurious_decay")
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,17 @@ def draw_settings(
     for index in range(count):
         values = {}
         for name in names:
-            uniform = numpy_generator(seed, f"debias/search/{name}", index).uniform
-            values[name] = uniform(*ALPHA) if name == "alpha" else 10 ** uniform(*RATES[name])
+            values[name] = _draw(name, numpy_generator(seed, f"debias/search/{name}", index))
         drawn.append(replace(config, **values))  # type: ignore[arg-type]
     return drawn
+
+
+def _draw(name: str, generator: np.random.Generator) -> float:
+    if name == "alpha":
+        return generator.uniform(*ALPHA)
+    if name == "spurious_heads":
+        return int(generator.integers(*HEADS))
+    return float(10 ** generator.uniform(*RATES[name]))
 
 
 def search(

@@ -1,0 +1,21 @@
+"""What a search draws: the settings as given, then the same rates for control and method."""
+
+from d2cp.config.debias import DebiasConfig
+from d2cp.debias.settings_search import ALL, HEADS, PLAIN, RATES, draw_settings
+
+
+def test_the_given_settings_are_among_the_draws_and_the_rest_is_within_bounds() -> None:
+    first, *drawn = draw_settings(DebiasConfig(), 40, ALL, seed=3)
+    assert first == DebiasConfig() and len(drawn) == 40
+    for config in drawn:
+        for name, (low, high) in RATES.items():
+            assert 10**low <= getattr(config, name) <= 10**high
+        assert HEADS[0] <= config.spurious_heads < HEADS[1]
+    assert {config.spurious_heads for config in drawn} == {1, 2, 3}
+
+
+def test_control_and_method_meet_the_same_rates() -> None:
+    both = [draw_settings(DebiasConfig(), 5, names, seed=1) for names in (PLAIN, ALL)]
+    for plain, whole in zip(*both, strict=True):
+        assert (plain.lr, plain.weight_decay) == (whole.lr, whole.weight_decay)
+        assert plain.spurious_heads == 1
