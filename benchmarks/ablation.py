@@ -30,6 +30,7 @@ from d2cp.debias.labels import Labels
 from d2cp.debias.train import plain, train_on_features
 
 ONE = {"spurious_heads": 1, "spurious_decay": None}  # the paper's spurious branch
+TWO = {"spurious_heads": 2, "spurious_decay": 0.3}
 ROWS: dict[str, dict[str, Any]] = {
     "(a) plain": {},
     "(b) CBCM": {"dual_branch": False, "use_xrm": False},
@@ -37,17 +38,20 @@ ROWS: dict[str, dict[str, Any]] = {
     "(d) CBCM + XRM": {"dual_branch": False},
     "(e) CBCM + DCD, one head": {"use_xrm": False, **ONE},
     "(f) all, one head": {**ONE},
-    "(e) CBCM + DCD": {"use_xrm": False},
-    "(f) all": {},
+    "(e) CBCM + DCD, two heads": {"use_xrm": False, **TWO},
+    "(f) all, two heads": {**TWO},
 }
-HALF = ("(e) CBCM + DCD", "(f) all")  # also with half the steps: as many passes as one branch
+HALF = (
+    "(e) CBCM + DCD, two heads",
+    "(f) all, two heads",
+)  # also with half the steps: as many passes as one branch
 PAIRS = [
     ("(b) CBCM", "(e) CBCM + DCD, one head"),
     ("(d) CBCM + XRM", "(f) all, one head"),
-    ("(b) CBCM", "(e) CBCM + DCD"),
-    ("(d) CBCM + XRM", "(f) all"),
-    ("(b) CBCM", "(e) CBCM + DCD, half"),
-    ("(d) CBCM + XRM", "(f) all, half"),
+    ("(b) CBCM", "(e) CBCM + DCD, two heads"),
+    ("(d) CBCM + XRM", "(f) all, two heads"),
+    ("(b) CBCM", "(e) CBCM + DCD, two heads, half"),
+    ("(d) CBCM + XRM", "(f) all, two heads, half"),
 ]
 
 
