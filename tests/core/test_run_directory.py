@@ -193,3 +193,11 @@ def test_a_refused_run_leaves_no_trace_of_its_owner(tmp_path):
     with pytest.raises(RunError, match="refused"), run.locked():
         raise RunError("refused")
     assert not list(run.path.glob("*.owner")) and not list(run.path.glob(".*.owner"))
+
+
+def test_a_folder_of_another_command_is_refused_in_one_line(tmp_path):
+    run = RunDirectory(tmp_path / "scan")
+    run.start({"version": "1", "scan_settings": {"size": 64}})
+    with pytest.raises(RunError, match="another command: it records no config") as caught:
+        run.start({"version": "1", "config": {"debias": {"lr": 0.1}}})
+    assert "choose another --out" in str(caught.value) and "debias" not in str(caught.value)

@@ -93,6 +93,12 @@ class RunDirectory:
         write_json(path, {"schema": SCHEMA, **description})
 
     def _require_same(self, before: dict[str, Any], description: dict[str, Any]) -> None:
+        if strange := description.keys() - before.keys():
+            raise RunError(
+                f"{self.path} was made by another command: it records no {min(strange)}",
+                expected="a new folder, or one that the same command made",
+                remedy="choose another --out",
+            )
         # Settings first: other settings can also be what makes the data look different.
         for key in sorted(description, key=lambda name: name != "config"):
             value = description[key]
