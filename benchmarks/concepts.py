@@ -70,7 +70,7 @@ def run(data: str, config: Config, seed: int, swap: bool, keep: Path | None) -> 
     splits = {name: table.rows(name) for name in table.split_names}
     scores = score_against_truth(pseudo, table.a, table.y, splits, found.scalars)
     val = table.rows("val")
-    if table.n_attributes == 2:
+    if table.n_values == 2:
         for name, truth in (("attribute", table.a), ("class", table.y)):
             areas = concept_auroc(found.scalars[val], truth[val] == 1)
             result[f"auroc_{name}"] = [round(float(area), 3) for area in areas]

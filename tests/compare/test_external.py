@@ -47,11 +47,11 @@ def test_the_example_is_short_found_and_runs(installed, make_task):
     method = methods()["smooth"]
     assert method in chosen("all") and chosen("erm,smooth")[1] is method
     groups = np.random.default_rng(0).integers(4, size=400)
-    task = make_task(groups=groups, attributes=2, classes=2, budget=3000)
+    task = make_task(groups=groups, values=2, classes=2, budget=3000)
     predictor = method.fit(task, method.spec.values())
     right = predictor.logits(task.val).argmax(1).numpy() == task.y[task.val]
     assert right.mean() > 0.8
-    other = make_task(groups=groups, attributes=2, classes=2, budget=3000)
+    other = make_task(groups=groups, values=2, classes=2, budget=3000)
     hard = methods()["erm"].fit(other, {})
     assert not torch.equal(hard.logits(task.val), predictor.logits(task.val))
 

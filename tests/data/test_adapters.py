@@ -82,7 +82,7 @@ class TestMetadataCsv:
     def test_plain_form(self, tree: Tree) -> None:
         table = load_table(tree(csv_set(60)))
         assert table.format == "csv" and table.name == "set" and len(table) == 60
-        assert table.n_attributes == 2 and table.class_names == ("0", "1")
+        assert table.n_values == 2 and table.class_names == ("0", "1")
         assert not table.warnings
 
     @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -58,7 +58,7 @@ def test_colour_is_in_the_pixels_exactly(cmnist: Table) -> None:
 
 def test_cmnist10_is_a_ten_class_shortcut() -> None:
     table = load_table("cmnist10")
-    assert table.n_classes == table.n_attributes == 10 and table.a is not None
+    assert table.n_classes == table.n_values == 10 and table.a is not None
     for split in ("train", "val", "test"):
         rows = table.rows(split)
         agree = (table.y[rows] == table.a[rows]).mean()

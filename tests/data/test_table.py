@@ -12,7 +12,7 @@ from d2cp.data.table import Table
 from d2cp.errors import DataError
 
 
-def table_of(cells: list[tuple[int, int, int]], classes: int = 3, attributes: int = 2) -> Table:
+def table_of(cells: list[tuple[int, int, int]], classes: int = 3, values: int = 2) -> Table:
     """One row for each (split, y, a)."""
     n = len(cells)
     split, y, a = (np.array(column) for column in zip(*cells, strict=True))
@@ -23,7 +23,7 @@ def table_of(cells: list[tuple[int, int, int]], classes: int = 3, attributes: in
         split=split.astype(np.int8),
         a=a.astype(np.int64),
         class_names=tuple("xyz"[:classes]),
-        attribute_names=tuple("pqr"[:attributes]),
+        attribute_names=tuple("pqr"[:values]),
         source=ColouredSource(
             np.zeros((1, 2, 2), np.uint8),
             np.zeros(n, np.int64),
@@ -78,7 +78,7 @@ def test_subsample_keeps_proportions_and_order(
 
 def test_without_attribute_hides_it() -> None:
     bare = table_of([(0, 0, 1), (0, 1, 0)]).without_attribute()
-    assert bare.a is None and bare.attribute_names is None and bare.n_attributes == 0
+    assert bare.a is None and bare.attribute_names is None and bare.n_values == 0
     assert bare.counts() == {"train": {"0": 1, "1": 1, "2": 0}}
     with pytest.raises(DataError, match="no attribute column"):
         bare.groups()

@@ -116,7 +116,7 @@ def test_erm_is_the_row_without_groups() -> None:
         {"train": LABELS.train[:1]},  # one image
         {"val": LABELS.val[:0]},  # a missing split
         {"y": LABELS.y + 2 * (np.arange(len(LABELS.y)) % 2), "classes": 4},
-        {"a": np.arange(len(LABELS.y)) % 3, "attributes": 3},
+        {"a": np.arange(len(LABELS.y)) % 3, "values": 3},
     ],
 )
 def test_degenerate_and_larger_label_sets_stay_finite(labels: dict[str, object]) -> None:

@@ -17,8 +17,8 @@ from debias_tiny import CONFIG, backbone
 IMAGES = torch.rand(5, 3, 28, 28, generator=torch.Generator().manual_seed(0))
 
 
-def dual(config: DebiasConfig = CONFIG, classes: int = 3, attributes: int = 2) -> DualBranch:
-    return DualBranch.new(backbone(), classes, attributes, config, seed=0)
+def dual(config: DebiasConfig = CONFIG, classes: int = 3, values: int = 2) -> DualBranch:
+    return DualBranch.new(backbone(), classes, values, config, seed=0)
 
 
 def literal_logits(model: DualBranch, images: Tensor) -> tuple[Tensor, Tensor]:

@@ -38,7 +38,7 @@ def test_the_method_of_the_guide_learns_its_task(make_task):
     assert method.spec.name not in methods()
     assert "features" in method.spec.tiers
     groups = np.random.default_rng(0).integers(4, size=200)
-    task = make_task(groups=groups, attributes=2, classes=2)
+    task = make_task(groups=groups, values=2, classes=2)
     predictor = method.fit(task, {name: p.default for name, p in method.spec.params.items()})
     logits = predictor.logits(task.val)
     assert logits.shape == (len(task.val), 2)

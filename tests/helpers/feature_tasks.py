@@ -44,13 +44,13 @@ def make_task():
     def make(
         *,
         groups: np.ndarray,
-        attributes: int,
+        values: int,
         classes: int,
         budget: int = 640,
         seed: int = 0,
         **changes: object,
     ) -> Task:
-        y, a = groups // attributes, groups % attributes
+        y, a = groups // values, groups % values
         n = len(y)
         rows = np.random.default_rng(0).permutation(n)
         train, val = np.sort(rows[: n * 3 // 4]), np.sort(rows[n * 3 // 4 :])
@@ -67,8 +67,8 @@ def make_task():
             "config": settings,
             "space": FeatureSpace(blobs(y, a), settings),
             "attribute": a[train],
-            "attributes": attributes,
-            "mined": Pseudo(a, attributes, a.astype(float), (a != y % attributes) * 1, a * 0),
+            "values": values,
+            "mined": Pseudo(a, values, a.astype(float), (a != y % values) * 1, a * 0),
         }
         return Task(**(values | changes))  # type: ignore[arg-type]
 

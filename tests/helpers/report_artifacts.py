@@ -45,12 +45,12 @@ def write_run(
     assert table.a is not None
     noise = generator.normal(size=len(table))
     scores = 2.2 * (2 * (table.a == table.a.max()) - 1) + 0.75 * noise
-    pseudo = (scores > 0).astype(np.int64) if table.n_attributes == 2 else table.a.copy()
+    pseudo = (scores > 0).astype(np.int64) if table.n_values == 2 else table.a.copy()
     _data(run, table)
     _mine(run, table, pseudo, scores)
     if audit:
         return run
-    lazy = pseudo if table.n_attributes == 2 and table.n_classes == 2 else pseudo % table.n_classes
+    lazy = pseudo if table.n_values == 2 and table.n_classes == 2 else pseudo % table.n_classes
     lazy = 1 - lazy if table.n_classes == 2 and (lazy == table.y).mean() < 0.5 else lazy
     before = np.where(generator.random(len(table)) < 0.93, lazy, table.y)
     slips = (table.y + 1) % table.n_classes
@@ -105,7 +105,7 @@ def _data(run: RunDirectory, table: Table) -> None:
 
 
 def _mine(run: RunDirectory, table: Table, pseudo: Any, score: Any) -> None:
-    two = table.n_attributes == 2
+    two = table.n_values == 2
     with run.writing("mine", "fixture", 40.0) as folder:
         pictures = []
         (folder / "pictures").mkdir()
@@ -127,7 +127,7 @@ def _mine(run: RunDirectory, table: Table, pseudo: Any, score: Any) -> None:
             recall[split] = {
                 f"{y},{a}": float((pseudo[rows] == table.a[rows])[mine].mean())  # type: ignore[index]
                 for y in range(table.n_classes)
-                for a in range(table.n_attributes)
+                for a in range(table.n_values)
                 if (mine := (table.y[rows] == y) & (table.a[rows] == a)).any()  # type: ignore[index]
             }
         summary = {
@@ -218,7 +218,7 @@ def _result(table: Table, rows: Any, method: str, split: str, answers: Any) -> d
         answers[rows],
         table.y[rows],
         table.a[rows],
-        table.n_attributes,
+        table.n_values,
         table.groups()[table.rows("train")],
         method=method,
         seed=3,

@@ -91,7 +91,7 @@ def test_unlearns_a_shortcut_that_validation_groups_reveal(make_task):
     rng = np.random.default_rng(0)
     y = np.arange(2000) % 2
     a = np.where(rng.random(2000) < 0.05, 1 - y, y)
-    task = make_task(groups=2 * y + a, attributes=2, classes=2, budget=6000)
+    task = make_task(groups=2 * y + a, values=2, classes=2, budget=6000)
     task.val_attribute = a[task.val]
     predictor = Dfr().fit(task, Dfr.spec.values())
     right = predictor.logits(task.val).argmax(1).numpy() == task.y[task.val]

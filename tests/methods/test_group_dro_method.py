@@ -14,7 +14,7 @@ from d2cp.methods.group_dro import GroupDro
 
 def test_group_dro_equals_a_literal_training(make_task):
     groups = np.random.default_rng(1).choice(4, p=[0.6, 0.1, 0.1, 0.2], size=200)
-    task = make_task(groups=groups, attributes=2, classes=2, budget=6 * 32, select=None)
+    task = make_task(groups=groups, values=2, classes=2, budget=6 * 32, select=None)
     found = GroupDro().fit(task, {"eta": 0.5, "alpha": 1.0})
 
     model = task.classifier()

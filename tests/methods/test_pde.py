@@ -33,7 +33,7 @@ def test_size_by_step_as_published_for_waterbirds():
 
 
 def test_order_and_rate_over_a_budget(make_task):
-    task = make_task(groups=GROUPS, attributes=2, classes=2, budget=3200)
+    task = make_task(groups=GROUPS, values=2, classes=2, budget=3200)
     task.config = replace(task.config, batch_size=16)
     order, changes = expanding(task, Pde.spec.values())
     positions = order(0)

@@ -74,7 +74,7 @@ def test_heads_have_their_steps_whatever_the_budget_and_cost_no_pass(make_task):
     groups = np.random.default_rng(0).integers(4, size=400)
     answers = []
     for budget in (10, 10_000):
-        task = make_task(groups=groups, attributes=2, classes=2, budget=budget)
+        task = make_task(groups=groups, values=2, classes=2, budget=budget)
         task = replace(task, text=ClassText(name_proxies(), torch.eye(WIDTH)))
         answers.append(Ppa().fit(task, Ppa.spec.values()).logits(task.val))
         assert task.passes == 0
@@ -82,7 +82,7 @@ def test_heads_have_their_steps_whatever_the_budget_and_cost_no_pass(make_task):
 
 
 def test_without_a_text_encoder_it_says_so(make_task):
-    task = make_task(groups=np.arange(40) % 4, attributes=2, classes=2)
+    task = make_task(groups=np.arange(40) % 4, values=2, classes=2)
     with pytest.raises(DataError, match="no text encoder"):
         Ppa().fit(task, Ppa.spec.values())
 

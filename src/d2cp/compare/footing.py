@@ -77,7 +77,7 @@ class Footing:
             select=self.selection(),
             attribute=attribute,
             val_attribute=val_attribute,
-            attributes=table.n_attributes if spec.needs_groups else 0,
+            values=table.n_values if spec.needs_groups else 0,
             equal=self.equal,
             text=self.text if "text" in spec.needs else None,
             environments=self.environments,
@@ -102,7 +102,7 @@ class Footing:
             train=train,
             val=val,
             a=None if mined is None else mined.attribute,
-            attributes=2 if mined is None else mined.attributes,
+            values=2 if mined is None else mined.values,
             y_xrm=None if mined is None else mined.y_xrm,
             true_a=truth,
         )

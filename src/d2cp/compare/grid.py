@@ -176,7 +176,7 @@ def scored(
             predictor.logits(rows).argmax(1).numpy().astype(np.int64),
             table.y[rows],
             None if table.a is None else table.a[rows],
-            table.n_attributes,
+            table.n_values,
             train_groups,
             method=name,
             seed=seed,

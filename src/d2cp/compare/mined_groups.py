@@ -34,7 +34,7 @@ class OnMinedGroups:
 
     def fit(self, task: Task, params: Params) -> Predictor:
         mined, own = task.pseudo, self._method.spec
-        task.attributes = mined.attributes
+        task.values = mined.values
         if own.sees_train_groups:
             task.attribute = mined.attribute[task.train]
         if own.fits_on_val_groups:

@@ -61,7 +61,7 @@ def mine(context: Context) -> Pseudo:
     """The discover stage and XRM's bits, as `d2cp run` makes them."""
     found = discover(context)
     bits = environments(context, found)
-    return Pseudo(found.pseudo, found.attributes, found.score, bits.y, bits.a)
+    return Pseudo(found.pseudo, found.values, found.score, bits.y, bits.a)
 
 
 def space_of(context: Context, grid: Grid) -> Space:

@@ -36,14 +36,14 @@ class Pseudo:
     """Mined pseudo attributes of every row, how extreme each is, and XRM's bits."""
 
     attribute: Rows
-    attributes: int
+    values: int
     score: np.ndarray[tuple[int], np.dtype[np.float64]]
     y_xrm: Rows
     a_xrm: Rows
 
     def groups(self, task: Task) -> Rows:
         """g = A*y + a~ of the training rows."""
-        return self.attributes * task.y_train + self.attribute[task.train]
+        return self.values * task.y_train + self.attribute[task.train]
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Task:
     select: Callable[[Logits], Score] | None = None  # scores logits on validation, larger is better
     attribute: Rows | None = None  # of the training rows, in their order; group-supervised only
     val_attribute: Rows | None = None  # of the validation rows; only for those that fit on them
-    attributes: int = 0
+    values: int = 0
     equal: Equal = "passes"
     text: ClassText | None = None
     environments: EnvironmentsConfig = field(default_factory=EnvironmentsConfig)
@@ -82,18 +82,18 @@ class Task:
         """g = A*y + a of the training rows, for methods that declared they see it."""
         if self.attribute is None:
             raise _no_groups("sees_train_groups")
-        return self.attributes * self.y_train + self.attribute
+        return self.values * self.y_train + self.attribute
 
     @property
     def val_groups(self) -> Rows:
         """g = A*y + a of the validation rows, for methods that declared they fit on them."""
         if self.val_attribute is None:
             raise _no_groups("fits_on_val_groups")
-        return self.attributes * self.y[self.val] + self.val_attribute
+        return self.values * self.y[self.val] + self.val_attribute
 
     @property
     def group_count(self) -> int:
-        return self.classes * self.attributes
+        return self.classes * self.values
 
     @property
     def pseudo(self) -> Pseudo:

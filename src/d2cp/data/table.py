@@ -59,7 +59,7 @@ class Table:
         return len(self.class_names)
 
     @property
-    def n_attributes(self) -> int:
+    def n_values(self) -> int:
         return 0 if self.attribute_names is None else len(self.attribute_names)
 
     @property
@@ -80,7 +80,7 @@ class Table:
                 expected="a table with true attributes",
                 remedy="use a method that needs no group labels, or add an attribute column",
             )
-        return self.n_attributes * self.y + self.a
+        return self.n_values * self.y + self.a
 
     def without_attribute(self) -> Table:
         """What an unsupervised method is handed."""
@@ -126,8 +126,8 @@ class Table:
                 found[name] = {str(y): int(n) for y, n in enumerate(per_class)}
                 continue
             cells = np.bincount(
-                self.groups()[rows], minlength=self.n_classes * self.n_attributes
-            ).reshape(self.n_classes, self.n_attributes)
+                self.groups()[rows], minlength=self.n_classes * self.n_values
+            ).reshape(self.n_classes, self.n_values)
             found[name] = {f"{y},{a}": int(n) for (y, a), n in np.ndenumerate(cells)}
         return found
 

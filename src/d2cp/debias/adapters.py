@@ -77,13 +77,13 @@ class DualAdapter(CrossHeads):
 
     @classmethod
     def new(
-        cls, width: int, classes: int, attributes: int, config: DebiasConfig, *, seed: int
+        cls, width: int, classes: int, values: int, config: DebiasConfig, *, seed: int
     ) -> DualAdapter:
         return cls(
             Adapter(width, config.adapter_hidden, seed=seed, name="y"),
             Adapter(width, config.adapter_hidden, seed=seed, name="a"),
             init_head(classes, width, config, seed=seed, name="y"),
-            init_head(attributes * config.spurious_heads, width, config, seed=seed, name="a"),
+            init_head(values * config.spurious_heads, width, config, seed=seed, name="a"),
             config,
         )
 

@@ -41,7 +41,7 @@ class CrossHeads(nn.Module):
         self.head_a = head_a
 
     @property
-    def attributes(self) -> int:
+    def values(self) -> int:
         return self.head_a.out_features // self.config.spurious_heads
 
     def cross_logits(self, h_y: Tensor, h_a: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,7 +55,7 @@ class CrossHeads(nn.Module):
     def _one_after_another(self, features: Tensor) -> Tensor:
         """Each head reads what the heads before it cannot: without that they would all learn the
         same direction, and P0^a would remove one."""
-        size, rank = self.attributes, self.config.projection_rank
+        size, rank = self.values, self.config.projection_rank
         logits = []
         for first in range(0, self.head_a.out_features, size):
             rows = slice(first, first + size)
@@ -78,7 +78,7 @@ class CrossHeads(nn.Module):
 
     def folded_spurious(self) -> nn.Linear:
         """W^a P0^y of the first spurious head, which reads all that there is."""
-        return self._folded(self.head_a, self.head_y, self.attributes)
+        return self._folded(self.head_a, self.head_y, self.values)
 
     @torch.no_grad()
     def _folded(self, head: nn.Linear, other: nn.Linear, outputs: int) -> nn.Linear:

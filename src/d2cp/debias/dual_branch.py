@@ -53,14 +53,12 @@ class DualBranch(CrossHeads):
 
     @classmethod
     def new(
-        cls, backbone: Backbone, classes: int, attributes: int, config: DebiasConfig, *, seed: int
+        cls, backbone: Backbone, classes: int, values: int, config: DebiasConfig, *, seed: int
     ) -> DualBranch:
         return cls(
             _prompts(backbone, 2, config, seed),
             init_head(classes, backbone.width, config, seed=seed, name="y"),
-            init_head(
-                attributes * config.spurious_heads, backbone.width, config, seed=seed, name="a"
-            ),
+            init_head(values * config.spurious_heads, backbone.width, config, seed=seed, name="a"),
             config,
         )
 

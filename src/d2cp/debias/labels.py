@@ -21,14 +21,14 @@ class Labels:
     train: Ints  # rows
     val: Ints  # rows; may be empty: then the last state is kept
     a: Ints | None = None  # the pseudo label, 0 … attributes-1
-    attributes: int = 2
+    values: int = 2
     y_xrm: Ints | None = None  # XRM's bit on y
     a_xrm: Ints | None = None  # XRM's bit on a
     true_a: Ints | None = None
 
     def pseudo_groups(self) -> Ints:
         """g = A*y + a, the grouping of both branches."""
-        return self.attributes * self.y + _given(self.a, "pseudo labels", "use_pseudo")
+        return self.values * self.y + _given(self.a, "pseudo labels", "use_pseudo")
 
     def target_groups(self) -> Ints:
         """gamma^y = 2y + y_xrm."""
@@ -84,13 +84,13 @@ def pseudo_labels(
     mined: Ints | None = None,
     true: Ints | None = None,
     count: int = 0,
-    attributes: int = 2,
+    values: int = 2,
     seed: int = 0,
 ) -> Ints:
     """The labels of the spurious branch: mined, the true attribute, or random (an ablation)."""
     if source == "random":
         generator = numpy_generator(seed, "debias/random-pseudo-labels")
-        return generator.integers(attributes, size=count)
+        return generator.integers(values, size=count)
     if source == "true":
         return _given(true, "true attributes", "pseudo_source")
     return _given(mined, "mined pseudo labels", "pseudo_source")

@@ -42,7 +42,7 @@ class D2CPObjective(nn.Module):
         self._groups: dict[str, Tensor] = {}
         self.dro = nn.ModuleDict()
         dual, bits = config.dual_branch, 2
-        pairs = labels.classes * labels.attributes
+        pairs = labels.classes * labels.values
         if config.use_pseudo:
             self._add("y", labels.pseudo_groups(), pairs, config.weight_y)
             if dual:
@@ -51,7 +51,7 @@ class D2CPObjective(nn.Module):
             self._add("xrm_y", labels.target_groups(), labels.classes * bits, config.weight_xrm_y)
             if dual:
                 groups = labels.spurious_groups()
-                self._add("xrm_a", groups, labels.attributes * bits, config.weight_xrm_a)
+                self._add("xrm_a", groups, labels.values * bits, config.weight_xrm_a)
 
     def _add(self, name: str, groups: Ints, count: int, weight: float) -> None:
         self.dro[name] = GroupDRO(count, self._eta)

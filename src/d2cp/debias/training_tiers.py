@@ -49,7 +49,7 @@ def prompt_tier(
     """The paper's form: images under prompts."""
     model: DualBranch | PromptClassifier
     if config.dual_branch:
-        model = DualBranch.new(backbone, labels.classes, labels.attributes, config, seed=seed)
+        model = DualBranch.new(backbone, labels.classes, labels.values, config, seed=seed)
     else:
         model = PromptClassifier.new(backbone, labels.classes, config, seed=seed)
     backbone.to(device)
@@ -70,7 +70,7 @@ def feature_tier(
     width = features.shape[1]
     model: DualAdapter | AdapterClassifier
     if config.dual_branch:
-        model = DualAdapter.new(width, labels.classes, labels.attributes, config, seed=seed)
+        model = DualAdapter.new(width, labels.classes, labels.values, config, seed=seed)
     else:
         model = AdapterClassifier.new(width, labels.classes, config, seed=seed)
     for part in model.modules():

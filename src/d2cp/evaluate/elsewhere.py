@@ -45,7 +45,7 @@ def evaluate_elsewhere(
                 logits.argmax(1),
                 readable.y[rows],
                 None if readable.a is None else readable.a[rows],
-                readable.n_attributes,
+                readable.n_values,
                 train,
                 method=method,
                 seed=artifact.trained.seed,

@@ -21,7 +21,7 @@ class Result:
     selection: str
     grouping: Grouping
     by_group: GroupAccuracy
-    attributes: int
+    values: int
     class_names: Sequence[str]
     attribute_names: Sequence[str] | None
 
@@ -30,7 +30,7 @@ class Result:
         found = self.by_group
         groups = {}
         for g, n, right in zip(found.groups, found.n, found.accuracy, strict=True):
-            key = f"{g // self.attributes},{g % self.attributes}"
+            key = f"{g // self.values},{g % self.values}"
             name = group_name(key, self.grouping, self.class_names, self.attribute_names)
             groups[key] = {"name": name, "n": int(n), "accuracy": float(right)}
         return {
@@ -64,7 +64,7 @@ def score(
     predicted: Ints,
     y: Ints,
     a: Ints | None,
-    attributes: int,
+    values: int,
     train_groups: Ints,
     *,
     method: str,
@@ -77,8 +77,8 @@ def score(
 ) -> Result:
     """Score predictions of one split. Groups are A·y + a; without an attribute, the classes."""
     if a is None:
-        attributes, grouping = 1, "class"
-    groups = attributes * y + (0 if a is None else a)
+        values, grouping = 1, "class"
+    groups = values * y + (0 if a is None else a)
     return Result(
         method=method,
         seed=seed,
@@ -86,7 +86,7 @@ def score(
         selection=selection,
         grouping=grouping,
         by_group=group_accuracy(predicted == y, groups, train_groups),
-        attributes=attributes,
+        values=values,
         class_names=class_names,
         attribute_names=attribute_names,
     )

@@ -76,7 +76,7 @@ class Crm:
         of_row = task.lookup(task.groups)
         prior = one_hot_mean(torch.from_numpy(task.groups), task.group_count)
         log_prior = prior.log()  # minus infinity for a group without samples: it gets no mass
-        model = task.classifier(classes + task.attributes)
+        model = task.classifier(classes + task.values)
         state = nn.ParameterList([nn.Parameter(torch.zeros(task.group_count))])
 
         def loss(net: Classifier, batch: Batch, y: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ def task_labels(task: Task) -> Labels:
         train=task.train,
         val=task.val,
         a=mined.attribute,
-        attributes=mined.attributes,
+        values=mined.values,
         y_xrm=mined.y_xrm,
         a_xrm=mined.a_xrm,
     )
@@ -70,7 +70,7 @@ class D2cp:
     def _prompts(self, task: Task, space: PromptSpace) -> Predictor:
         labels = task_labels(task)
         model = DualBranch.new(
-            space.backbone, labels.classes, labels.attributes, task.config, seed=task.seed
+            space.backbone, labels.classes, labels.values, task.config, seed=task.seed
         )
         model.to(space.device)
         branches = prompt_logits(model, space.backbone, task.config, seed=task.seed)
@@ -87,7 +87,7 @@ class D2cp:
     def _features(self, task: Task, space: FeatureSpace) -> Predictor:
         labels = task_labels(task)
         model = DualAdapter.new(
-            space.width, labels.classes, labels.attributes, task.config, seed=task.seed
+            space.width, labels.classes, labels.values, task.config, seed=task.seed
         )
         model.to(space.device)
         objective = D2CPObjective(model, adapter_logits(model), labels, task.config)

@@ -25,12 +25,12 @@ from d2cp.core.rng import numpy_generator
 from d2cp.errors import ConfigError
 
 
-def conditional(y: Rows, a: Rows, classes: int, attributes: int) -> Floats:
+def conditional(y: Rows, a: Rows, classes: int, values: int) -> Floats:
     """alpha_ya = p(a | y) [classes, attributes]; uniform for a class without samples."""
-    counts = np.bincount(attributes * y + a, minlength=classes * attributes).astype(np.float64)
-    table = counts.reshape(classes, attributes)
+    counts = np.bincount(values * y + a, minlength=classes * values).astype(np.float64)
+    table = counts.reshape(classes, values)
     total = table.sum(1, keepdims=True)
-    shares: Floats = np.full((classes, attributes), 1 / attributes)
+    shares: Floats = np.full((classes, values), 1 / values)
     np.divide(table, total, out=shares, where=total > 0)
     return shares
 
@@ -51,9 +51,9 @@ def composed_rows(
 ) -> Rows:
     """`count` positions: classes uniform, a given y by `shares`, members uniform. The share of a
     cell without members goes to the other cells of its class."""
-    classes, attributes = shares.shape
-    cells = attributes * y + a
-    sizes = np.bincount(cells, minlength=classes * attributes).reshape(classes, attributes)
+    classes, values = shares.shape
+    cells = values * y + a
+    sizes = np.bincount(cells, minlength=classes * values).reshape(classes, values)
     weight = np.where(sizes > 0, shares, 0.0)
     total = weight.sum(1, keepdims=True)
     weight = np.where(total > 0, weight / np.maximum(total, 1e-12), 0.0)

@@ -37,10 +37,10 @@ def shielding_loss(logits: Tensor, target: Tensor, classes: int) -> Tensor:
     return cross_entropy(pair, target // classes)
 
 
-def prevailing(y: Rows, a: Rows, classes: int, attributes: int) -> Rows:
+def prevailing(y: Rows, a: Rows, classes: int, values: int) -> Rows:
     """For each class, the attribute value that is most over-represented in it."""
-    counts = np.bincount(attributes * y + a, minlength=classes * attributes)
-    table = counts.reshape(classes, attributes) + 1e-9
+    counts = np.bincount(values * y + a, minlength=classes * values)
+    table = counts.reshape(classes, values) + 1e-9
     lift = (table / table.sum(1, keepdims=True)) / (table.sum(0, keepdims=True) / table.sum())
     best: Rows = lift.argmax(1)
     return best
@@ -89,7 +89,7 @@ class Sas:
         self.spec.require_tier(task.space.tier)
         mined, classes = task.pseudo, task.classes
         a, score = mined.attribute[task.train], mined.score[task.train]
-        values = prevailing(task.y_train, a, classes, mined.attributes)
+        values = prevailing(task.y_train, a, classes, mined.values)
         pools = [extreme_rows(a, score, int(value)) for value in values]
         weight = float(params["weight"])
         crops = max(classes, round(CROPS * min(task.config.batch_size, len(task.train))))

@@ -34,7 +34,7 @@ class Discovery:
 
     pseudo: NDArray[np.int64]
     score: NDArray[np.float64]
-    attributes: int
+    values: int
     summary: dict[str, Any]
 
 

@@ -28,7 +28,7 @@ def pseudo_attribute(context: Context, found: Discovery) -> PseudoAttribute:
         mined=found.pseudo,
         true=table.a,
         count=len(table),
-        attributes=found.attributes,
+        values=found.values,
         seed=context.config.seed,
     )
-    return PseudoAttribute(labels, table.n_attributes if source == "true" else found.attributes)
+    return PseudoAttribute(labels, table.n_values if source == "true" else found.values)

@@ -94,7 +94,7 @@ def _results(
     table, config = context.table, context.config
     grouping: Grouping = "pseudo" if table.a is None else "true"
     attribute = found.pseudo if table.a is None else table.a
-    attributes = found.attributes if table.a is None else table.n_attributes
+    values = found.values if table.a is None else table.n_values
     train = table.rows("train")
     results = []
     for split in table.split_names:
@@ -107,8 +107,8 @@ def _results(
                 predicted[inside],
                 table.y[these],
                 attribute[these],
-                attributes,
-                attributes * table.y[train] + attribute[train],
+                values,
+                values * table.y[train] + attribute[train],
                 method=method,
                 seed=config.seed,
                 split=split,
@@ -127,7 +127,7 @@ def _choice(context: Context, found: Discovery, rows: Ints, answers: dict[str, I
     inside = table.split[rows] == SPLIT_NAMES.index("val")
     these, train = rows[inside], table.rows("train")
     right = {name: predicted[inside] == table.y[these] for name, predicted in answers.items()}
-    counts = np.zeros((table.n_classes, found.attributes), np.int64)
+    counts = np.zeros((table.n_classes, found.values), np.int64)
     np.add.at(counts, (table.y[train], found.pseudo[train]), 1)
     usual = counts.argmax(axis=1)
     return choose(right["erm"], right["d2cp"], table.y[these], found.pseudo[these], usual)

@@ -39,7 +39,7 @@ def labels_of(context: Context, found: Discovery, bits: Bits) -> Labels:
         train=table.rows("train"),
         val=table.rows("val"),
         a=pseudo.labels,
-        attributes=pseudo.values,
+        values=pseudo.values,
         y_xrm=bits.y,
         a_xrm=bits.a,
         true_a=table.a if wants_truth else None,
@@ -84,7 +84,7 @@ def train(context: Context, which: Which, labels: Labels) -> Artifact:
                 quiet=context.quiet,
             )
         context.say(f"{which}: trainable parameters, {trained.parameters}")
-        values = tuple(f"value {v}" for v in range(labels.attributes))
+        values = tuple(f"value {v}" for v in range(labels.values))
         names = context.table.class_names
         crop = getattr(context.table.source, "centre_crop", None)
         key = backbone_key(config.backbone)

@@ -64,7 +64,7 @@ def load(path: Path, options: Options) -> Table:
         options=options,
         centre_crop=CENTRE_CROP,
     )
-    if table.n_attributes == 2 and table.n_classes == 2:
+    if table.n_values == 2 and table.n_classes == 2:
         table = replace(
             table,
             class_names=(f"not {roles['y']}", roles["y"]),
