@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.mixture import GaussianMixture
 
 from d2cp.mine import mixture, threshold
 from d2cp.mine.mixture import (
@@ -84,6 +85,28 @@ def test_mixture_cuts_between_two_groups_and_counts_them():
     assert fitted.means[1] - fitted.means[0] == pytest.approx(6, abs=0.2)
     assert fitted.bic_gain > 0 and fitted.ashman_d == pytest.approx(6, abs=0.4)
     assert threshold.gmm(score) == fitted.boundary
+
+
+@pytest.mark.parametrize("gap", [3.0, 4.0, 6.0])
+def test_mixture_is_the_one_of_scikit_learn_from_the_same_halves(gap):
+    score, _ = two_groups(gap=gap)
+    fitted = fit_two_gaussians(score)
+    halves = [score[score <= mixture._two_means(score)], score[score > mixture._two_means(score)]]
+    general = GaussianMixture(
+        2,
+        covariance_type="spherical",
+        tol=1e-9,
+        max_iter=1000,
+        init_params="random",
+        weights_init=[len(half) / len(score) for half in halves],
+        means_init=[[half.mean()] for half in halves],
+        precisions_init=[1 / half.var() for half in halves],
+    ).fit(score[:, None])
+    np.testing.assert_allclose(fitted.means, general.means_[:, 0], atol=0.02)
+    np.testing.assert_allclose(fitted.weights, general.weights_, atol=0.005)
+    single = GaussianMixture(1, covariance_type="spherical").fit(score[:, None])
+    gain = single.bic(score[:, None]) - general.bic(score[:, None])
+    assert fitted.bic_gain == pytest.approx(gain, abs=0.1)
 
 
 def test_one_normal_group_is_not_two():
