@@ -26,6 +26,7 @@ LAYERS = (
     ("compare",),
     ("methods",),
     ("report",),
+    ("reproduce",),
     ("api",),
     ("estimator",),
     ("cli",),

@@ -21,6 +21,7 @@ from d2cp.cli.predict import predict
 from d2cp.cli.presets import presets
 from d2cp.cli.probe import probe
 from d2cp.cli.report import report
+from d2cp.cli.reproduce import reproduce
 from d2cp.cli.run import run
 from d2cp.cli.scan import scan
 from d2cp.cli.show import show
@@ -52,9 +53,9 @@ def _root(
 
 COMMANDS = (
     *(check, scan, discover, run, demo, show, evaluate, report, export, predict),
-    *(compare, methods, presets, probe, doctor),
+    *(compare, reproduce, methods, presets, probe, doctor),
 )
-GOES_ON = (discover, run, demo, compare)
+GOES_ON = (discover, run, demo, compare, reproduce)
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,8 @@ from d2cp.backbone import load_backbone
 from d2cp.backbone.identity import backbone_key
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import UNKNOWN
+from d2cp.core.checkpoint import Checkpointer
+from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.progress import progress
 from d2cp.debias.labels import Labels, selection_used
 from d2cp.debias.settings_search import ALL, PLAIN, Draw, draw_settings, search
@@ -64,34 +67,52 @@ def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
 
 
 def train(context: Context, which: Which, labels: Labels) -> Artifact:
-    config, settings = context.config, settings_of(which, context.config.debias)
+    settings = settings_of(which, context.config.debias)
     inputs = context.inputs(which)
 
     def make(folder: Path) -> None:
-        if settings.tier == "features":
-            trained, draws = _search(context, which, labels, settings)
-        else:
-            draws = []
-            trained = train_d2cp(
-                load_backbone(config.backbone),
-                context.images(settings.resize),
-                labels,
-                settings,
-                seed=config.seed,
-                stage=which,
-                checkpointer=context.checkpointer(which, inputs),
-                log=context.log,
-                quiet=context.quiet,
-            )
+        checkpointer = context.checkpointer(which, inputs)
+        trained, draws = fit_model(context, which, labels, settings, checkpointer, context.log)
         context.say(f"{which}: trainable parameters, {trained.parameters}")
-        values = tuple(f"value {v}" for v in range(labels.values))
-        names = context.table.class_names
-        crop = getattr(context.table.source, "centre_crop", None)
-        key = backbone_key(config.backbone)
-        artifact = Artifact(trained, config.backbone, names, values, crop, tuple(draws), key)
-        save_artifact(folder, artifact)
+        save_artifact(folder, artifact_of(context, labels, trained, draws))
 
     return load_artifact(context.stage(which, inputs, make))
+
+
+def fit_model(
+    context: Context,
+    which: Which,
+    labels: Labels,
+    settings: DebiasConfig,
+    checkpointer: Checkpointer,
+    log: MetricsLog | None = None,
+) -> tuple[Trained, list[Draw]]:
+    """Prompts as `settings` say, or, on frozen features, the best of a search and what it tried."""
+    if settings.tier == "features":
+        return _search(context, which, labels, settings)
+    trained = train_d2cp(
+        load_backbone(context.config.backbone),
+        context.images(settings.resize),
+        labels,
+        settings,
+        seed=context.config.seed,
+        stage=which,
+        checkpointer=checkpointer,
+        log=log,
+        quiet=context.quiet,
+    )
+    return trained, []
+
+
+def artifact_of(
+    context: Context, labels: Labels, trained: Trained, draws: Sequence[Draw]
+) -> Artifact:
+    """The model with the names it speaks of."""
+    values = tuple(f"value {v}" for v in range(labels.values))
+    crop = getattr(context.table.source, "centre_crop", None)
+    backbone = context.config.backbone
+    key, names = backbone_key(backbone), context.table.class_names
+    return Artifact(trained, backbone, names, values, crop, tuple(draws), key)
 
 
 def _search(

@@ -1,0 +1,154 @@
+"""`d2cp reproduce TABLE [DATA…]`: a table or figure of the paper, run again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from d2cp.cli import options
+
+if TYPE_CHECKING:
+    from d2cp.reproduce.cells import Cell
+    from d2cp.reproduce.scales import Scale
+
+
+def reproduce(
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, table3, prompt-length, alpha, recall, concepts or gradcam."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Folder of all tables; they share cells and stage 1."),
+    ],
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(help="Folders or files with data sets, or embedded ones; default: cmnist."),
+    ] = None,
+    scale: Annotated[
+        str,
+        typer.Option(help="`paper`: its own settings whole. `here`: minutes a table on two cores."),
+    ] = "here",
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 ... N-1.")] = 3,
+    rows: Annotated[
+        str | None, typer.Option(help="Only these rows of the table, with commas between.")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="DATA/ROW/SEED", help="Run this one cell and write no table."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the plan: cells, what they share, passes, disk, and the time by a short "
+            "measurement.",
+        ),
+    ] = False,
+    masks: Annotated[
+        Path | None,
+        typer.Option(help="gradcam: masks of the images, a/b.png for a/b.jpg, white inside."),
+    ] = None,
+    backbone: options.Backbone = None,
+    set_: options.Set = None,
+    cache: options.Cache = None,
+    device: options.Device = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run the cells that are missing; print and write the figures beside the paper's. Killed
+    anywhere, the same command goes on; finished cells are kept."""
+    from d2cp.core.device import use_device
+    from d2cp.reproduce.cells import cells_of, named
+    from d2cp.reproduce.run_table import data_sets, possible, run_cells
+    from d2cp.reproduce.run_table import reproduce as run_table
+    from d2cp.reproduce.tables import chosen
+
+    wanted = chosen(table, rows)
+    use_device(device)
+    sets = data_sets(
+        data or ["cmnist"],
+        out=out,
+        scale=_scale(scale),
+        backbone=backbone,
+        assignments=set_ or [],
+        cache_dir=cache,
+        masks=masks,
+    )
+
+    def say(text: str) -> None:
+        if not quiet:
+            typer.echo(text, err=True)
+
+    if dry_run:
+        _plan(possible(cells_of(wanted, sets, seeds), say))
+        return
+    if only is not None:
+        run_cells([named(cells_of(wanted, sets, seeds), only)], say, quiet=quiet)
+        return
+    folder = out / scale / table
+    whole = run_table(wanted, sets, seeds, folder, say, quiet=quiet)
+    if as_json:
+        typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
+        return
+    show(whole)
+    typer.echo(f"{folder / 'table.html'}, {folder / 'table.csv'}")
+
+
+def _plan(cells: list[Cell]) -> None:
+    from d2cp.reproduce.calibration import measure
+    from d2cp.reproduce.plan import told, work
+
+    for one in work(cells):
+        pace = measure(one.data.config) if one.left else None
+        for line in told(one, pace):
+            typer.echo(line)
+
+
+def show(whole: dict[str, Any]) -> None:
+    """Our figures beside the paper's, and how well the order of rows agrees."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from d2cp.reproduce.page import correlation, spread
+
+    console = Console(highlight=False, width=max(Console().width, 110))
+    for data, split in dict.fromkeys((f["data"], f["split"]) for f in whole["figures"]):
+        own = [f for f in whole["figures"] if (f["data"], f["split"]) == (data, split)]
+        made = Table(
+            title=f"{whole['title']}: {data}, {split}, scale {whole['scale']} "
+            "(mean ± deviation over seeds, percent)",
+            box=None,
+        )
+        made.add_column("row")
+        beside = {f["metric"] for f in own if f["paper"] is not None}
+        for metric in whole["metrics"]:
+            made.add_column(metric["heading"], justify="right")
+            if metric["key"] in beside:
+                made.add_column("paper", justify="right")
+        for row in dict.fromkeys(f["row"] for f in own):
+            by = {f["metric"]: f for f in own if f["row"] == row}
+            cells = []
+            for metric in whole["metrics"]:
+                f = by.get(metric["key"], {})
+                cells.append(spread(f.get("mean"), f.get("std")))
+                if metric["key"] in beside:
+                    cells.append(spread(f.get("paper"), f.get("paper_std")))
+            made.add_row(next(iter(by.values()))["name"], *cells)
+        console.print(made)
+    for order in whole["rank_correlation"]:
+        console.print(correlation(order), markup=False)
+
+
+def _scale(name: str) -> Scale:
+    from d2cp.errors import ConfigError
+    from d2cp.reproduce.scales import SCALES
+
+    if name not in SCALES:
+        raise ConfigError(f"--scale {name!r}", expected=" or ".join(SCALES))
+    return name

@@ -1,0 +1,53 @@
+"""A cell of Table 1: one method of `d2cp compare` on one seed, in the seed's own run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from d2cp.compare.available import obstacle
+from d2cp.compare.grid import Grid, run_seed
+from d2cp.compare.registry import method
+from d2cp.core.files import read_json
+from d2cp.core.locks import held
+from d2cp.reproduce.cells import Cell, DataSet
+from d2cp.reproduce.trained import lines_of
+
+
+def method_cell(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Methods of one seed take turns: a comparison holds the seed's run while it works."""
+    grid = grid_of(cell.data, cell.row.key)
+    seeds = cell.data.folder / "seeds"
+    seeds.mkdir(parents=True, exist_ok=True)
+    with held(seeds / f".{cell.seed}.lock", wait=True):
+        run_seed(grid, cell.seed, {})
+        found = read_json(grid.cell(cell.row.key, cell.seed))
+    return {"lines": lines_of(found["results"]), **found}
+
+
+def grid_of(data: DataSet, name: str) -> Grid:
+    """At the paper's scale every training has the paper's epochs; here every method the passes that
+    row (f) of Table 2 takes."""
+    config = data.config
+    debias = config.debias
+    images = debias.epoch_size or len(data.table.rows("train"))
+    return Grid(
+        place=data.place,
+        out=data.folder,
+        config={k: v for k, v in config.to_dict().items() if k != "seed"},
+        names=(name,),
+        budget=2 * debias.epochs * images,
+        epochs=debias.epochs if data.scale == "paper" else 0,
+        tier=debias.tier,
+        cache_dir=data.cache_dir,
+        quiet=True,
+    )
+
+
+def why_not(data: DataSet, name: str) -> str:
+    """Why a method cannot run on this data set; empty when it can."""
+    from d2cp.backbone.text_tower import has_text_encoder
+
+    spec = method(name).spec
+    text = "text" in spec.needs and has_text_encoder(data.config.backbone)
+    return obstacle(spec, tier=data.config.debias.tier, table=data.table, text=text)

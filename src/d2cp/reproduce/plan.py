@@ -1,0 +1,169 @@
+"""What a table would take, before anything runs: cells, what they share, passes, disk, time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from d2cp.core.run_directory import RunDirectory
+from d2cp.data.images import UnreadableError
+from d2cp.data.source import FileSource
+from d2cp.data.table import Table
+from d2cp.reproduce.calibration import Pace
+from d2cp.reproduce.cells import Cell, DataSet
+
+SHARED = ("data", "disentangle", "mine", "features", "environments")
+FEATURE_WIDTH = 768  # of ViT-B; the embedded backbone and ViT-S have less
+BRANCHES = 2
+
+
+def missing_images(table: Table) -> int:
+    """Files that the table names and the disk does not have."""
+    source = table.source
+    if not isinstance(source, FileSource):
+        return 0
+    absent = 0
+    for row in range(len(source)):
+        try:
+            source.stamp(row)
+        except UnreadableError:
+            absent += 1
+    return absent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is left to do for one data set."""
+
+    data: DataSet
+    cells: tuple[Cell, ...]
+    left: tuple[Cell, ...]
+    seeds: tuple[int, ...]  # whose shared stages are not all there
+    passes: int
+    looks: int
+    bytes: int
+    missing: int
+
+
+def images_of(data: DataSet) -> Mapping[str, int]:
+    """Images of each split after the limits of the configuration."""
+    config, table = data.config, data.table
+    own = {"train": config.train_limit, "val": config.val_limit}
+    counts = {name: len(table.rows(name)) for name in table.split_names}
+    limits = {name: own.get(name, config.test_limit) for name in counts}
+    return {name: min(n, limits[name] or n) for name, n in counts.items()}
+
+
+def passes_of(cell: Cell) -> int:
+    """Images through a trained branch, forth and back, over the whole training of a cell."""
+    debias = cell.config.debias
+    images = debias.epoch_size or images_of(cell.data)["train"]
+    shown = debias.epochs * images
+    if cell.row.kind == "method":
+        return BRANCHES * shown
+    if cell.row.kind in ("recall", "concepts"):
+        return 0
+    tries = 1 + debias.feature_draws if debias.tier == "features" else 1
+    return tries * shown * (BRANCHES if debias.dual_branch else 1)
+
+
+def looks_of(cell: Cell) -> int:
+    """Images through the frozen network in a cell's evaluations; none on frozen features."""
+    debias, images = cell.config.debias, images_of(cell.data)
+    if debias.tier == "features" or not passes_of(cell):
+        return 0
+    epoch = debias.epoch_size or images["train"]
+    per_epoch = max(1, epoch // debias.batch_size)
+    evaluations = debias.epochs * per_epoch // (debias.evaluate_every or per_epoch)
+    scored = sum(n for name, n in images.items() if name.startswith("test"))
+    return evaluations * images.get("val", 0) + scored
+
+
+def bytes_of_seed(data: DataSet) -> int:
+    """Features and concepts of every image, in float32."""
+    config = data.config.disentangle
+    count = sum(images_of(data).values())
+    return 4 * count * (FEATURE_WIDTH + config.concepts * (1 + config.tokens.dim))
+
+
+def bytes_of_cache(data: DataSet) -> int:
+    """Decoded images at the sizes of both stages."""
+    sides = {data.config.disentangle.size, data.config.debias.resize}
+    return sum(3 * side * side * len(data.table) for side in sides)
+
+
+def work(cells: Sequence[Cell]) -> list[Work]:
+    made = []
+    for data in {cell.data.name: cell.data for cell in cells}.values():
+        own = [cell for cell in cells if cell.data is data]
+        left = {cell.identity: cell for cell in own if cell.finished() is None}
+        trained = [
+            cell
+            for cell in left.values()
+            if cell.row.kind != "saliency" or cell.training.finished() is None
+        ]
+        seeds = sorted({c.seed for c in left.values() if not shared_is_there(data, c.seed)})
+        made.append(
+            Work(
+                data=data,
+                cells=tuple(own),
+                left=tuple(left.values()),
+                seeds=tuple(seeds),
+                passes=sum(passes_of(cell) for cell in trained),
+                looks=sum(looks_of(cell) for cell in trained)
+                + len(seeds) * sum(images_of(data).values()),
+                bytes=bytes_of_cache(data) + len(seeds) * bytes_of_seed(data),
+                missing=missing_images(data.table),
+            )
+        )
+    return made
+
+
+def shared_is_there(data: DataSet, seed: int) -> bool:
+    """Whether the run of a seed has all stages that cells share; that they are current is found
+    out when they are used."""
+    run = RunDirectory(data.folder / "seeds" / str(seed))
+    return all(run.has(stage) for stage in SHARED)
+
+
+def seconds(one: Work, pace: Pace) -> float:
+    """Trainings, evaluations, features, concept steps; mining and XRM are little beside them."""
+    return one.passes * pace.a_pass + one.looks * pace.a_look + len(one.seeds) * pace.concept_steps
+
+
+def told(one: Work, pace: Pace | None) -> list[str]:
+    """The plan of a data set in lines."""
+    data = one.data
+    rows = dict.fromkeys(cell.row.key for cell in one.cells)
+    seeds = dict.fromkeys(cell.seed for cell in one.cells)
+    lines = [
+        f"{data.name}: {len(rows)} rows x {len(seeds)} seeds, preset {data.config.preset}, "
+        f"{data.config.debias.tier} over {data.config.backbone}",
+        f"  cells: {len(one.cells)}, of which {len({c.identity for c in one.cells})} are different "
+        f"and {len(one.left)} are left to run",
+        *(f"    {cell.name}" for cell in one.left),
+        "  shared by the cells of a seed: stage 1, pseudo labels, features, XRM's bits; "
+        f"to be made for {len(one.seeds)} of {len(seeds)} seeds",
+        f"  passes: {one.passes:,} of training, {one.looks:,} without",
+        f"  disk: {one.bytes / 2**30:.1f} GiB",
+    ]
+    if one.missing:
+        lines.append(
+            f"  images: {one.missing:,} of {len(data.table):,} are missing below "
+            f"{getattr(data.table.source, 'root', data.place.data)}"
+        )
+    if pace is not None:
+        lines.append(
+            f"  time: about {_duration(seconds(one, pace))} on this machine (measured: "
+            f"{1000 * pace.a_pass:.1f} ms a pass, {1000 * pace.a_look:.1f} ms a look, "
+            f"{_duration(pace.concept_steps)} for stage 1 of a seed)"
+        )
+        if pace.note:
+            lines.append(f"  {pace.note}")
+    return lines
+
+
+def _duration(amount: float) -> str:
+    if amount < 120:
+        return f"{amount:.0f} s"
+    return f"{amount / 60:.0f} min" if amount < 7200 else f"{amount / 3600:.1f} h"

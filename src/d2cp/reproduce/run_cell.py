@@ -1,0 +1,75 @@
+"""One cell: skipped when done, locked while it runs, its folder named only when it is whole."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from d2cp.core.files import whole_folder, write_json
+from d2cp.core.locks import held
+from d2cp.reproduce.by_method import method_cell
+from d2cp.reproduce.cells import RESULT, Cell, DataSet
+from d2cp.reproduce.found import concepts_cell, recall_cell
+from d2cp.reproduce.looked_at import saliency_cell
+from d2cp.reproduce.shared import Shared, prepare
+from d2cp.reproduce.trained import train_cell
+
+Runner = Callable[[Cell, Shared, Path], dict[str, Any]]
+RUNNERS: dict[str, Runner] = {
+    "train": train_cell,
+    "recall": recall_cell,
+    "concepts": concepts_cell,
+    "saliency": saliency_cell,
+}
+
+
+class Workshop:
+    """Runs cells, and keeps the last seed's shared stages in memory for the cells after."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._open: tuple[tuple[str, int], Shared] | None = None
+
+    def shared(self, data: DataSet, seed: int) -> Shared:
+        key = (data.name, seed)
+        if self._open is None or self._open[0] != key:
+            self._open = key, prepare(data, seed, quiet=self.quiet)
+        return self._open[1]
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """What the cell found; another process on the same cell is waited for, not repeated."""
+        if (found := cell.finished()) is not None:
+            return found
+        cell.folder.parent.mkdir(parents=True, exist_ok=True)
+        with held(cell.folder.parent / f".{cell.identity}.lock", wait=True):
+            if (found := cell.finished()) is not None:
+                return found
+            with whole_folder(cell.folder) as folder:
+                made = self._make(cell, folder)
+                write_json(folder / RESULT, made)
+            shutil.rmtree(cell.checkpoints, ignore_errors=True)
+        return made
+
+    def _make(self, cell: Cell, folder: Path) -> dict[str, Any]:
+        if cell.row.kind == "method":
+            began = time.monotonic()
+            content = method_cell(cell, folder)
+        else:
+            if cell.row.kind == "saliency":
+                self.run(cell.training)
+            shared = self.shared(cell.data, cell.seed)
+            began = time.monotonic()
+            content = RUNNERS[cell.row.kind](cell, shared, folder)
+        return {
+            "identity": cell.identity,
+            "data": cell.data.name,
+            "seed": cell.seed,
+            "scale": cell.data.scale,
+            "changes": dict(cell.row.changes),
+            "config": cell.config.to_dict(),
+            "seconds": round(time.monotonic() - began, 1),
+            **content,
+        }

@@ -1,0 +1,142 @@
+"""A table of the paper from start to end: run what is missing, then write figures and page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from d2cp import __version__
+from d2cp.core.files import write_bytes, write_csv, write_json, write_text
+from d2cp.core.machine import machine_class
+from d2cp.data.place import Place
+from d2cp.errors import ConfigError
+from d2cp.reproduce.cells import Cell, DataSet, cells_of
+from d2cp.reproduce.charts import chart
+from d2cp.reproduce.outcome import HEADER, Found, csv_rows, outcome
+from d2cp.reproduce.scales import Scale, settings
+from d2cp.reproduce.tables import Reproduction
+
+Say = Callable[[str], None]
+
+
+def data_sets(
+    data: Sequence[str],
+    *,
+    out: Path,
+    scale: Scale,
+    backbone: str | None = None,
+    assignments: Sequence[str] = (),
+    cache_dir: Path | None = None,
+    masks: Path | None = None,
+) -> list[DataSet]:
+    made: dict[str, DataSet] = {}
+    for path in data:
+        place = Place.of(path)
+        table = place.table()
+        if table.name in made:
+            raise ConfigError(
+                f"two data sets are called {table.name!r}",
+                expected="a name of its own for every data set",
+                remedy="rename a folder, or use two --out",
+            )
+        config = settings(scale, table, backbone=backbone, assignments=assignments)
+        made[table.name] = DataSet(
+            place=place,
+            table=table,
+            scale=scale,
+            config=config,
+            out=out,
+            cache_dir=cache_dir,
+            masks=masks,
+        )
+    return list(made.values())
+
+
+def possible(cells: Sequence[Cell], say: Say) -> list[Cell]:
+    """Without the methods that cannot run on a data set; each is named once, with the reason."""
+    reasons: dict[tuple[str, str], str] = {}
+    for cell in cells:
+        key = (cell.data.name, cell.row.key)
+        if cell.row.kind == "method" and key not in reasons:
+            from d2cp.reproduce.by_method import why_not
+
+            reasons[key] = why_not(cell.data, cell.row.key)
+            if reasons[key]:
+                say(f"{cell.row.key} is left out on {cell.data.name}: {reasons[key]}")
+    return [c for c in cells if not reasons.get((c.data.name, c.row.key))]
+
+
+def run_cells(cells: Sequence[Cell], say: Say, *, quiet: bool = False) -> list[Found]:
+    """Every cell's content; those that are finished cost a look at their file."""
+    found: list[Found] = []
+    workshop = None
+    for number, cell in enumerate(cells, 1):
+        content = cell.finished()
+        if content is None:
+            if workshop is None:
+                from d2cp.reproduce.run_cell import Workshop
+
+                workshop = Workshop(quiet=quiet)
+            content = workshop.run(cell)
+            say(f"{number}/{len(cells)} {cell.name}: {_said(content)}; {content['seconds']:.0f} s")
+        found.append((cell, content))
+    return found
+
+
+def write_table(
+    wanted: Reproduction, found: Sequence[Found], folder: Path, about: dict[str, Any]
+) -> dict[str, Any]:
+    """table.json, table.csv, a chart of the first metric for every data set and split, a page."""
+    from d2cp.reproduce.page import page
+
+    pictures = _pictures(found, folder)
+    whole = outcome(wanted, found, {**about, "version": __version__, "machine": machine_class()})
+    write_json(folder / "table.json", whole)
+    write_csv(folder / "table.csv", HEADER, csv_rows(whole))
+    metric = wanted.metrics[0]
+    charts = {}
+    for data, split in dict.fromkeys((f["data"], f["split"]) for f in whole["figures"]):
+        own = [
+            f
+            for f in whole["figures"]
+            if (f["data"], f["split"], f["metric"]) == (data, split, metric.key)
+        ]
+        drawn = chart(f"{wanted.title} · {data}, {split}", own, metric.heading, wanted.sweep)
+        write_text(folder / f"{data}-{split}.svg", drawn.svg())
+        write_bytes(folder / f"{data}-{split}.png", drawn.png())
+        charts[data, split] = drawn
+    write_text(folder / "table.html", page(whole, charts, pictures))
+    return whole
+
+
+def reproduce(
+    wanted: Reproduction,
+    data: list[DataSet],
+    seeds: int,
+    folder: Path,
+    say: Say,
+    *,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    cells = possible(cells_of(wanted, data, seeds), say)
+    found = run_cells(cells, say, quiet=quiet)
+    about = {"scale": data[0].scale, "seeds": seeds, "backbone": data[0].config.backbone}
+    return write_table(wanted, found, folder, about)
+
+
+def _pictures(found: Sequence[Found], folder: Path) -> list[tuple[str, Path]]:
+    """Pictures of the cells, copied beside the table: their titles and where they are."""
+    made = []
+    for cell, content in found:
+        for picture in content.get("pictures", []):
+            copy = folder / f"{cell.data.name}-{cell.row.key}-{cell.seed}-{picture['file']}"
+            write_bytes(copy, (cell.folder / picture["file"]).read_bytes())
+            made.append((f"{cell.data.name}: {picture['title']}", copy))
+    return made
+
+
+def _said(content: dict[str, Any]) -> str:
+    line: dict[str, Any] = content["lines"][0]
+    shown = [f"{key} {100 * value:.1f}" for key, value in line["figures"].items()]
+    return f"{line['split']} " + ", ".join(shown)

@@ -1,0 +1,40 @@
+"""What all cells of a data set and seed share, made once: stage 1, frozen features, XRM's bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from d2cp.core.locks import held
+from d2cp.pipeline.context import Context
+from d2cp.pipeline.discovery import Discovery, discover
+from d2cp.pipeline.environment_bits import Bits, environments
+from d2cp.pipeline.opening import open_run
+from d2cp.reproduce.cells import Cell, DataSet
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Stages that are finished; after `prepare` the run is only read, by any number of cells."""
+
+    context: Context
+    found: Discovery
+    bits: Bits
+
+    def context_of(self, cell: Cell) -> Context:
+        """The same run, images and log, as this cell's settings see it."""
+        return replace(self.context, config=cell.config)
+
+
+def prepare(data: DataSet, seed: int, *, quiet: bool = False) -> Shared:
+    """Make or verify the shared stages. A second process waits, then finds them made."""
+    path = data.folder / "seeds" / str(seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    config = replace(data.config, seed=seed)
+    with (
+        held(path.parent / f".{seed}.lock", wait=True),
+        open_run(
+            data.table, path, config, place=data.place, cache_dir=data.cache_dir, quiet=quiet
+        ) as context,
+    ):
+        found = discover(context)
+        return Shared(context, found, environments(context, found))

@@ -1,0 +1,154 @@
+"""The paper's tables and figures, declared: a row is what changes against the whole method.
+
+No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from d2cp.config.strict import unknown_key
+
+# train: a model with changed settings; method: a rival by its name; recall, concepts: what stage 1
+# found, no training; saliency: where a trained model looks
+Kind = Literal["train", "method", "recall", "concepts", "saliency"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """`changes` are fields of `debias`. Rows with equal settings are one cell in all tables."""
+
+    key: str
+    name: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    kind: Kind = "train"
+
+
+@dataclass(frozen=True)
+class Metric:
+    key: str
+    heading: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """One table or figure of the paper. The first metric is what rows are ordered by."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    metrics: tuple[Metric, ...]
+    sweep: str = ""  # what the rows are values of, where they are a sweep
+
+
+WORST, MEAN = Metric("worst_group", "worst group"), Metric("mean", "mean")
+PLAIN = {"use_pseudo": False, "dual_branch": False, "use_xrm": False}
+ONLY_CBCM = {"dual_branch": False, "use_xrm": False}
+COMPONENTS = (
+    Row(key="a", name="(a) plain training", changes=PLAIN),
+    Row(key="b", name="(b) CBCM", changes=ONLY_CBCM),
+    Row(key="c", name="(c) XRM", changes={"use_pseudo": False, "dual_branch": False}),
+    Row(key="d", name="(d) CBCM + XRM", changes={"dual_branch": False}),
+    Row(key="e", name="(e) CBCM + DCD", changes={"use_xrm": False}),
+    Row(key="f", name="(f) all"),
+)
+# Table 3 trains DCD alone: XRM is off, so its CBCM column is row (e) of Table 2.
+LABELS = (
+    Row(key="random", name="random labels", changes={"use_xrm": False, "pseudo_source": "random"}),
+    Row(key="e", name="CBCM labels", changes={"use_xrm": False}),
+    Row(key="true", name="true labels", changes={"use_xrm": False, "pseudo_source": "true"}),
+)
+LENGTHS = (1, 5, 10, 15, 20)
+ALPHAS = (0.9, 1.2, 1.5, 1.8, 2.1)
+METHODS = (
+    *("erm", "group_dro", "pde", "cpt", "elrep", "crm", "jtt", "cnc", "c_adapter", "masktune"),
+    *("ula", "gic", "xrm", "sas", "ppa", "gerne", "d2cp"),
+)
+LOOKED_AT = (
+    Row(key="erm", name="ERM", changes=PLAIN, kind="saliency"),
+    Row(
+        key="group_dro",
+        name="Group DRO, true groups",
+        changes={**ONLY_CBCM, "pseudo_source": "true"},
+        kind="saliency",
+    ),
+    Row(key="d2cp", name="D2CP", kind="saliency"),
+)
+
+REPRODUCTIONS = {
+    made.name: made
+    for made in (
+        Reproduction(
+            name="table1",
+            title="Table 1: methods",
+            rows=tuple(Row(key=name, name=name, kind="method") for name in METHODS),
+            metrics=(WORST, MEAN),
+        ),
+        Reproduction(
+            name="table2",
+            title="Table 2: what each component adds",
+            rows=COMPONENTS,
+            metrics=(WORST, MEAN),
+        ),
+        Reproduction(
+            name="table3",
+            title="Table 3: labels of the spurious branch",
+            rows=LABELS,
+            metrics=(WORST, MEAN),
+        ),
+        Reproduction(
+            name="prompt-length",
+            title="Length of the prompts",
+            rows=tuple(
+                Row(key=str(n), name=f"length {n}", changes={"prompt_length": n}) for n in LENGTHS
+            ),
+            metrics=(WORST, MEAN),
+            sweep="prompt length",
+        ),
+        Reproduction(
+            name="alpha",
+            title="Sampling exponent α",
+            rows=tuple(Row(key=str(x), name=f"α = {x}", changes={"alpha": x}) for x in ALPHAS),
+            metrics=(WORST, MEAN),
+            sweep="α",
+        ),
+        Reproduction(
+            name="recall",
+            title="Recall of the pseudo labels, group by group",
+            rows=(Row(key="recall", name="recall", kind="recall"),),
+            metrics=(Metric("recall", "recall"),),
+        ),
+        Reproduction(
+            name="concepts",
+            title="Concept swap and quantised reconstruction",
+            rows=(Row(key="concepts", name="swap and reconstruction", kind="concepts"),),
+            metrics=(Metric("share", "share or error"),),
+        ),
+        Reproduction(
+            name="gradcam",
+            title="Grad-CAM: share of the map inside the mask",
+            rows=LOOKED_AT,
+            metrics=(Metric("inside", "inside the mask"), Metric("area", "area of the mask")),
+        ),
+    )
+}
+
+
+def reproduction(name: str) -> Reproduction:
+    if name not in REPRODUCTIONS:
+        raise unknown_key(name, set(REPRODUCTIONS), "reproduce")
+    return REPRODUCTIONS[name]
+
+
+def chosen(name: str, rows: str | None = None) -> Reproduction:
+    """A table, or some of its rows by their keys with commas between."""
+    whole = reproduction(name)
+    if rows is None:
+        return whole
+    known = {row.key: row for row in whole.rows}
+    wanted = [key.strip() for key in rows.split(",") if key.strip()]
+    for key in wanted:
+        if key not in known:
+            raise unknown_key(key, set(known), f"{name} --rows")
+    return replace(whole, rows=tuple(row for row in whole.rows if row.key in wanted))

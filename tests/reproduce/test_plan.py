@@ -1,0 +1,79 @@
+"""The plan of a table: passes as the paper counts epochs, what is missing, what is shared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from d2cp.config import load_config
+from d2cp.data.open_table import load_table
+from d2cp.data.place import Place
+from d2cp.reproduce import plan
+from d2cp.reproduce.calibration import Pace
+from d2cp.reproduce.cells import DataSet, cells_of
+from d2cp.reproduce.tables import chosen
+from image_files import csv_set
+
+
+@pytest.fixture
+def photographs(tmp_path):
+    for name, data in csv_set(24).items():
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_bytes(data)
+    place = Place.of(tmp_path / "data")
+    config = load_config("here-photos", overrides={"backbone": "embedded"})
+    return DataSet(
+        place=place, table=place.table(), scale="here", config=config, out=tmp_path / "out"
+    )
+
+
+def paper_cell(photographs, row: str):
+    """Row of Table 2 with the paper's Waterbirds settings on 8 training images."""
+    config = load_config("paper-waterbirds", overrides={"backbone": "embedded"})
+    data = DataSet(
+        place=photographs.place,
+        table=photographs.table,
+        scale="paper",
+        config=config,
+        out=photographs.out,
+    )
+    return cells_of(chosen("table2", row), [data], 1)[0]
+
+
+def test_passes_are_epochs_times_images_times_branches(photographs):
+    assert plan.passes_of(paper_cell(photographs, "d")) == 20 * 8
+    assert plan.passes_of(paper_cell(photographs, "f")) == 20 * 8 * 2
+    assert plan.looks_of(paper_cell(photographs, "f")) == 20 * 8 + 8  # val each epoch, test once
+    recall = cells_of(chosen("recall"), [photographs], 1)[0]
+    assert plan.passes_of(recall) == plan.looks_of(recall) == 0
+    features = cells_of(chosen("table2", "f"), [photographs], 1)[0]
+    assert plan.passes_of(features) == 15 * 8 * 2 and plan.looks_of(features) == 0
+
+
+def test_rows_with_equal_settings_are_counted_once_and_shared_stages_by_seed(photographs):
+    cells = cells_of(chosen("alpha", "1.2"), [photographs], 2)
+    cells += cells_of(chosen("table2", "f"), [photographs], 2)  # alpha is 1.0 in this preset
+    cells += cells_of(chosen("table2", "f"), [photographs], 2)
+    (one,) = plan.work(cells)
+    assert len(one.cells) == 6 and len(one.left) == 4 and one.seeds == (0, 1)
+    assert one.passes == 4 * 15 * 8 * 2
+    pace = Pace(a_pass=0.5, a_look=0.25, concept_steps=10.0)
+    assert plan.seconds(one, pace) == one.passes * 0.5 + 2 * 24 * 0.25 + 2 * 10.0
+    text = "\n".join(plan.told(one, pace))
+    assert "6, of which 4 are different" in text and "data/f/1" in text
+
+
+def test_missing_images_are_counted(photographs, tmp_path):
+    assert plan.missing_images(photographs.table) == 0
+    (tmp_path / "data/img/03.png").unlink()
+    assert plan.missing_images(load_table(tmp_path / "data")) == 1
+    assert plan.missing_images(load_table("cmnist")) == 0
+
+
+def test_sizes_on_disk(photographs):
+    config = photographs.config
+    sides = {config.disentangle.size, config.debias.resize}
+    assert plan.bytes_of_cache(photographs) == 24 * 3 * sum(side**2 for side in sides)
+    tokens = np.zeros((24, config.disentangle.concepts, 1 + config.disentangle.tokens.dim), "f4")
+    features = np.zeros((24, plan.FEATURE_WIDTH), "f4")
+    assert plan.bytes_of_seed(photographs) == tokens.nbytes + features.nbytes

@@ -1,0 +1,142 @@
+"""`d2cp reproduce` on the smallest settings: what is done stays done, what is shared is shared."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import e2e_settings
+from d2cp.cli.app import app
+from d2cp.compare.paper_figures import paper
+from d2cp.errors import ConfigError
+from d2cp.reproduce import run_cell, shared, trained
+
+TINY = e2e_settings.arguments(**{"debias.epoch_size": 80, "disentangle.guide.concepts": 1})
+
+
+def reproduce(*words: str, tiny: bool = True) -> str:
+    given = ["reproduce", *words, *(TINY if tiny else ()), "--quiet"]
+    done = CliRunner().invoke(app, given, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("reproduce")
+    reproduce("table2", "--out", str(folder), "--rows", "a,f", "--seeds", "1")
+    return folder
+
+
+@pytest.fixture
+def ran(monkeypatch) -> list[str]:
+    """Names of the cells that were trained."""
+    names: list[str] = []
+    real = trained.train_cell
+
+    def noted(cell, *rest):
+        names.append(cell.name)
+        return real(cell, *rest)
+
+    monkeypatch.setitem(run_cell.RUNNERS, "train", noted)
+    return names
+
+
+def test_files_of_a_table(out):
+    folder = out / "here" / "table2"
+    names = {path.name for path in folder.iterdir()}
+    assert {"table.json", "table.csv", "table.html", "cmnist-test.svg", "cmnist-test.png"} <= names
+    whole = json.loads((folder / "table.json").read_text())
+    assert whole["selection"] == ["val_pseudo_groups", "val_worst_class"]
+    with (folder / "table.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["row"] for row in rows} == {"a", "f"}
+    html = (folder / "table.html").read_text()
+    assert paper()["source"] in html and "(f) all" in html
+
+
+def test_a_finished_table_redoes_nothing(out, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("a finished table was opened again")
+
+    monkeypatch.setattr(run_cell, "Workshop", never)
+    monkeypatch.setattr(shared, "open_run", never)
+    text = reproduce("table2", "--out", str(out), "--rows", "a,f", "--seeds", "1")
+    assert "(a) plain training" in text and "9.4 ± 14.5" in text
+
+
+def test_one_row_more_runs_that_row_and_tables_share_cells(out, ran):
+    reproduce("table2", "--out", str(out), "--rows", "a,e,f", "--seeds", "1")
+    assert ran == ["cmnist/e/0"]
+    reproduce("table3", "--out", str(out), "--rows", "e,true", "--seeds", "1")
+    assert ran == ["cmnist/e/0", "cmnist/true/0"]  # the mined column is row (e)
+
+
+def test_a_killed_cell_leaves_nothing_and_the_same_command_goes_on(out, monkeypatch, ran):
+    words = ["alpha", "--out", str(out), "--rows", "1.5", "--seeds", "1"]
+    before = set((out / "here/cmnist/cells").glob("[!.]*"))
+    with monkeypatch.context() as patch:
+        patch.setattr(trained, "scored", _killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            reproduce(*words)
+    assert set((out / "here/cmnist/cells").glob("[!.]*")) == before
+    reproduce(*words)
+    assert ran == ["cmnist/1.5/0", "cmnist/1.5/0"]
+    assert len(set((out / "here/cmnist/cells").glob("[!.]*")) - before) == 1
+
+
+def _killed(*_, **__):
+    raise RuntimeError("killed")
+
+
+def test_recall_concepts_and_saliency_train_what_is_missing_and_no_more(out, ran):
+    reproduce("recall", "--out", str(out), "--seeds", "1")
+    whole = json.loads((out / "here/recall/table.json").read_text())
+    assert {f["row"] for f in whole["figures"] if f["split"] == "train"} == {
+        "0,0",
+        "0,1",
+        "1,0",
+        "1,1",
+    }
+    reproduce("concepts", "--out", str(out), "--seeds", "1")
+    assert (out / "here/concepts/cmnist-concepts-0-swap.png").is_file()
+    assert not ran
+    reproduce("gradcam", "--out", str(out), "--rows", "erm,d2cp", "--seeds", "1")
+    assert not ran  # the models of rows (a) and (f)
+    whole = json.loads((out / "here/gradcam/table.json").read_text())
+    figures = {(f["row"], f["metric"]): f["mean"] for f in whole["figures"]}
+    assert 0 < figures["erm", "area"] == figures["d2cp", "area"] < 0.5
+    assert all(0 <= figures[row, "inside"] <= 1 for row in ("erm", "d2cp"))
+    assert (out / "here/gradcam/cmnist-erm-0-maps.png").is_file()
+
+
+def test_one_cell_by_its_name(out, ran):
+    words = ["prompt-length", "--out", str(out), "--seeds", "1"]
+    reproduce(*words, "--rows", "1,5", "--only", "cmnist/1/0")
+    assert ran == ["cmnist/1/0"]
+    assert not (out / "here/prompt-length").exists()
+    with pytest.raises(ConfigError, match="no such cell"):
+        reproduce(*words, "--only", "cmnist/7/0")
+
+
+def test_a_method_of_table_1_shares_the_seeds_run(out, ran, monkeypatch):
+    words = ["table1", "--out", str(out), "--rows", "erm", "--seeds", "1"]
+    text = reproduce(*words)
+    assert "erm" in text and "9.4 ± 14.5" in text
+    runs = [path.name for path in (out / "here/cmnist/seeds").iterdir() if path.is_dir()]
+    assert runs == ["0"]
+    monkeypatch.setattr(run_cell, "Workshop", _killed)
+    assert "erm" in reproduce(*words)
+
+
+def test_scales_that_do_not_fit(tmp_path):
+    with pytest.raises(ConfigError, match="--scale 'big'"):
+        reproduce("table2", "--out", str(tmp_path), "--scale", "big", tiny=False)
+    with pytest.raises(ConfigError, match="--scale paper on 'digits-unbiased'"):
+        reproduce(
+            "table2", "digits-unbiased", "--out", str(tmp_path), "--scale", "paper", tiny=False
+        )
