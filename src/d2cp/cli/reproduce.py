@@ -56,6 +56,9 @@ def reproduce(
     ] = None,
     backbone: options.Backbone = None,
     set_: options.Set = None,
+    format_: options.Format = None,
+    column: options.Column = None,
+    images: options.Images = None,
     cache: options.Cache = None,
     device: options.Device = None,
     quiet: options.Quiet = False,
@@ -64,6 +67,7 @@ def reproduce(
     """Run the cells that are missing; print and write the figures beside the paper's. Killed
     anywhere, the same command goes on; finished cells are kept."""
     from d2cp.core.device import use_device
+    from d2cp.data.place import Place
     from d2cp.reproduce.cells import cells_of, named
     from d2cp.reproduce.run_table import data_sets, possible, run_cells
     from d2cp.reproduce.run_table import reproduce as run_table
@@ -71,8 +75,9 @@ def reproduce(
 
     wanted = chosen(table, rows)
     use_device(device)
+    roles = options.columns(column)
     sets = data_sets(
-        data or ["cmnist"],
+        [Place.of(path, format_, roles, images) for path in data or ["cmnist"]],
         out=out,
         scale=_scale(scale),
         backbone=backbone,

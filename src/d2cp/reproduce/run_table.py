@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 
 def data_sets(
-    data: Sequence[str],
+    places: Sequence[Place],
     *,
     out: Path,
     scale: Scale,
@@ -31,8 +31,7 @@ def data_sets(
     masks: Path | None = None,
 ) -> list[DataSet]:
     made: dict[str, DataSet] = {}
-    for path in data:
-        place = Place.of(path)
+    for place in places:
         table = place.table()
         if table.name in made:
             raise ConfigError(
