@@ -16,7 +16,7 @@ import torch
 from d2cp.debias.train import Trained
 from d2cp.debias.trained_files import load_artifact
 from train_process import train
-from two_ranks import LAUNCHERS, two_ranks
+from two_ranks import two_ranks
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 SCRIPT = HELPERS / "train_process.py"
@@ -25,6 +25,14 @@ CONCEPTS = {
     **{"tokens.dim": 8, "unet.channels": [16], "unet.attention": [0], "unet.heads": 2},
     **{"steps": 12, "batch": 15, "warmup": 2, "guide.steps": 10, "guide.width": 4},
     **{"guide.batch": 15, "guide.flip": True},
+}
+KINDS: dict[str, dict] = {
+    "guide": {},
+    "batch norm": {"encoder.kind": "code", "guide.concepts": 0},
+    "autoencoder": {
+        **{"space": "vq", "vq.channels": [8, 8, 8], "vq.codebook": 32, "vq.steps": 10},
+        **{"vq.batch": 5},
+    },
 }
 
 
@@ -60,12 +68,11 @@ def test_killed_outright_and_resumed(whole: tuple[Trained, Path], tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_two_processes_follow_the_loss_curve_of_one(
-    whole: tuple[Trained, Path], tmp_path: Path, launcher: str
+    whole: tuple[Trained, Path], tmp_path: Path
 ) -> None:
     """Batches of 15 do not even divide by two: group means are those of the global batch."""
-    two_ranks(launcher, SCRIPT, tmp_path, 2)
+    two_ranks("torchrun", SCRIPT, tmp_path, 2)
     expected, folder = whole
     one, two = losses(folder), losses(tmp_path)
     assert len(one) == len(two) == 60
@@ -82,31 +89,26 @@ def test_sums_rows_and_normalisation_over_two_processes_are_those_of_the_whole()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"encoder.kind": "code", "guide.concepts": 0},
-        {"space": "vq", "vq.channels": [8, 8, 8], "vq.codebook": 32, "vq.steps": 10, "vq.batch": 5},
-    ],
-    ids=["guide", "batch norm", "autoencoder"],
-)
-def test_two_processes_learn_the_concepts_of_one(tmp_path: Path, settings: dict) -> None:
-    folders, words = {}, json.dumps(CONCEPTS | settings)
+def test_two_processes_learn_the_concepts_of_one(tmp_path: Path) -> None:
+    folders, words = {}, json.dumps({kind: CONCEPTS | more for kind, more in KINDS.items()})
     for ranks in (1, 2):
         folders[ranks] = tmp_path / str(ranks)
         folders[ranks].mkdir()
     script = HELPERS / "concept_process.py"
     subprocess.run([sys.executable, script, folders[1], "1", words], check=True)
     two_ranks("torchrun", script, folders[2], 2, words)
-    one, two = (json.loads((f / "losses.json").read_text()) for f in folders.values())
-    assert [line[:2] for line in one] == [line[:2] for line in two]
-    assert {line[0] for line in one} >= {"disentangle"}
-    assert len(one) >= 12
-    np.testing.assert_allclose([v[2] for v in two], [v[2] for v in one], rtol=0, atol=1e-4)
-    alone, shared = (np.load(f / "concepts.npz") for f in folders.values())
-    for name in ("scalars", "tokens"):
-        np.testing.assert_allclose(shared[name], alone[name], rtol=0, atol=1e-4)
+    for kind in KINDS:
+        one, two = (json.loads((f / f"{kind}.json").read_text()) for f in folders.values())
+        assert [line[:2] for line in one] == [line[:2] for line in two], kind
+        assert {line[0] for line in one} >= {"disentangle"}
+        assert len(one) >= 12
+        found, expected = ([line[2] for line in lines] for lines in (two, one))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4, err_msg=kind)
+        alone, shared = (np.load(f / f"{kind}.npz") for f in folders.values())
+        for name in ("scalars", "tokens"):
+            np.testing.assert_allclose(
+                shared[name], alone[name], rtol=0, atol=1e-4, err_msg=f"{kind}: {name}"
+            )
 
 
 def losses(folder: Path) -> list[float]:

@@ -1,7 +1,7 @@
-"""Trains a tiny concept model in one process or several, in float64: there the same arithmetic in
+"""Trains tiny concept models in one process or several, in float64: there the same arithmetic in
 another order stays the same, where in float32 a few steps make a difference of one.
 
-concept_process.py FOLDER RANKS SETTINGS: losses.json and concepts.npz in FOLDER.
+concept_process.py FOLDER RANKS {NAME: SETTINGS, …}: NAME.json (losses) and NAME.npz (concepts).
 """
 
 import json
@@ -31,7 +31,7 @@ class Losses:
         pass
 
 
-def main(folder: Path, ranks: int, settings: dict) -> None:
+def main(folder: Path, ranks: int, kinds: dict[str, dict]) -> None:
     assert process_count() == ranks, f"{process_count()} processes, not {ranks}"
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
@@ -42,12 +42,14 @@ def main(folder: Path, ranks: int, settings: dict) -> None:
     y = draw.integers(0, 2, 60)
     images = draw.integers(0, 60, (60, 16, 16, 3)).astype(np.uint8)
     images[np.arange(60), :, :, y] += 120
-    log, rows = Losses(), np.arange(60)
-    model = train_concepts(images, rows, y, changed(DisentangleConfig(), settings), 2, log=log)
-    found = extract(model, images, rows, batch=25)
-    if is_main():
-        (folder / "losses.json").write_text(json.dumps(log.lines))
-        np.savez(folder / "concepts.npz", scalars=found.scalars, tokens=found.tokens)
+    rows = np.arange(60)
+    for name, settings in kinds.items():
+        log = Losses()
+        model = train_concepts(images, rows, y, changed(DisentangleConfig(), settings), 2, log=log)
+        found = extract(model, images, rows, batch=25)
+        if is_main():
+            (folder / f"{name}.json").write_text(json.dumps(log.lines))
+            np.savez(folder / f"{name}.npz", scalars=found.scalars, tokens=found.tokens)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ SETTINGS = {
     "environments.steps": 60,
     "environments.settings": 3,
     "debias.epochs": 1,
+    "debias.epoch_size": 480,
+    "debias.evaluate_every": 6,
     "debias.batch_size": 40,
     "debias.prompt_length": 2,
 }
