@@ -16,6 +16,7 @@ from d2cp.cli.discover import discover
 from d2cp.cli.doctor import doctor
 from d2cp.cli.evaluate import evaluate
 from d2cp.cli.export import export
+from d2cp.cli.fetch import fetch
 from d2cp.cli.methods import methods
 from d2cp.cli.predict import predict
 from d2cp.cli.presets import presets
@@ -53,9 +54,9 @@ def _root(
 
 COMMANDS = (
     *(check, scan, discover, run, demo, show, evaluate, report, export, predict),
-    *(compare, reproduce, methods, presets, probe, doctor),
+    *(compare, reproduce, fetch, methods, presets, probe, doctor),
 )
-GOES_ON = (discover, run, demo, compare, reproduce)
+GOES_ON = (discover, run, demo, compare, reproduce, fetch)
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:

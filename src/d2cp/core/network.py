@@ -1,4 +1,4 @@
-"""Is the Hugging Face hub within reach? Its own library finds out by half a minute of retries."""
+"""Is a host within reach? The hub's own library finds out by half a minute of retries."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ SECONDS = 2.0
 
 def hub_within_reach(seconds: float = SECONDS) -> bool:
     """Whether the hub, or the proxy that leads to it, answers; False when the hub is switched off
-    (HF_HUB_OFFLINE). A name server that does not answer is not waited for."""
+    (HF_HUB_OFFLINE)."""
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE:
-        return False
-    host, port = address(constants.ENDPOINT)
+    return not constants.HF_HUB_OFFLINE and within_reach(constants.ENDPOINT, seconds)
+
+
+def within_reach(endpoint: str, seconds: float = SECONDS) -> bool:
+    """Whether the host of an address, or the proxy that leads to it, answers. A name server that
+    does not answer is not waited for."""
+    host, port = address(endpoint)
     found: list[bool] = []
 
     def connect() -> None:

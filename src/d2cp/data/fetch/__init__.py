@@ -1,0 +1,1 @@
+"""The published data sets, from their publishers: with licence, checksum and resumption."""
