@@ -166,7 +166,8 @@ def test_without_a_network_the_message_is_plain_and_soon(tmp_path, monkeypatch):
     over = threading.Event()
 
     def silent(*_: object, **__: object) -> None:
-        over.wait()  # a name server that never answers
+        over.wait()  # a name server that does not answer
+        raise OSError
 
     monkeypatch.setattr(socket, "create_connection", silent)
     with pytest.raises(DataError, match=r"nlp\.stanford\.edu cannot be reached"):
