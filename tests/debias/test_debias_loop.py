@@ -16,6 +16,7 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import global_mean
 from d2cp.core.rng import numpy_generator, permutation
+from d2cp.debias import loop
 from d2cp.debias.loop import Batch, Fitted, Plan, fit, learning_rate
 from d2cp.errors import TrainingError
 
@@ -113,6 +114,23 @@ def test_ctrl_c_saves_the_step_it_came_in_and_the_same_call_goes_on(tmp_path: Pa
     resumed = new_module()
     assert run(resumed, tmp_path) == expected
     assert torch.equal(weights(resumed), weights(whole))
+
+
+def test_a_resumed_loop_computes_with_as_many_threads(tmp_path: Path, monkeypatch) -> None:
+    asked: list[tuple[int, int | None]] = []
+
+    def choose(values: int, before: int | None = None) -> int:
+        asked.append((values, before))
+        return before or 3
+
+    monkeypatch.setattr(loop, "threads_for", choose)
+    with pytest.raises(KilledError):
+        run(new_module(), tmp_path, kill_at=5)
+    used: set[int] = set()
+    module = new_module()
+    module.register_forward_hook(lambda *_: used.add(torch.get_num_threads()))
+    run(module, tmp_path)
+    assert asked == [(8 * 3 * 4 * 4, None), (8 * 3 * 4 * 4, 3)] and used == {3}
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:

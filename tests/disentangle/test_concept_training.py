@@ -68,6 +68,24 @@ def test_killed_and_resumed_equals_uninterrupted(tiny, toy, tmp_path, stage, at,
         assert torch.equal(value, resumed.state_dict()[name]), name
 
 
+def test_a_resumed_part_computes_with_as_many_threads(tiny, toy, tmp_path, monkeypatch):
+    asked = []
+
+    def choose(values, before=None):
+        asked.append((values, before))
+        return before or 2
+
+    monkeypatch.setattr(loop, "threads_for", choose)
+    config = changed(tiny, {"guide.concepts": 0})
+    for show in (killer(7, "disentangle"), quiet):
+        saver = Checkpointer(tmp_path, "x", every_steps=3)
+        with contextlib.suppress(KilledError):
+            train_concepts(
+                toy.images, toy.rows, toy.y, config, 5, checkpointer=saver, progress=show
+            )
+    assert asked == [(8 * 3 * 16**2, None), (8 * 3 * 16**2, 2)]
+
+
 def test_sigkill_at_any_moment_then_resume(tiny, toy, tmp_path):
     config = dataclasses.replace(tiny, steps=40)
     np.savez(tmp_path / "toy.npz", images=toy.images, y=toy.y)

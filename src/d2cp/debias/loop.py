@@ -8,6 +8,7 @@ and the best state so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
 from d2cp.core.processes import anyone, mean_gradients, share_of
 from d2cp.core.progress import progress
+from d2cp.core.threads import threads_for, using
 from d2cp.data.loader import prefetch
 from d2cp.errors import TrainingError
 
@@ -127,11 +129,14 @@ def fit(
     )
     plan = Plan.of(config, epoch_size)
     fitted, best = Fitted(0, 0, None), {}
+    threads: int | None = None
+    before: int | None = None  # threads that a resumed training had
     average = Average(module, config.ema)
     if checkpointer and (found := checkpointer.load()):
         best = _restore(module, optimizer, fitted, found.tensors, found.state)
         average.restore(found.tensors)
         fitted.steps = found.step
+        before = found.state.get("threads")
         if accelerator.scaler and found.state["scaler"]:
             accelerator.scaler.load_state_dict(found.state["scaler"])
     main = accelerator.is_main_process
@@ -140,8 +145,11 @@ def fit(
     batches = _batches(plan, order, read, fitted.steps, config.batch_size)
     ahead = 0 if accelerator.device.type == "cpu" else 1  # two pools of threads share a CPU badly
     display = progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main)
-    with display as bar, held_back() as stopped:
+    with display as bar, held_back() as stopped, ExitStack() as pool:
         for batch in prefetch(batches, ahead=ahead):
+            if threads is None:
+                threads = threads_for(batch.images.numel(), before)
+                pool.enter_context(using(threads))
             batch = batch.to(accelerator.device)
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(config, batch.step, plan)
@@ -168,6 +176,7 @@ def fit(
             due = checkpointer and (checkpointer.due(done) or done == plan.total or stop)
             if checkpointer and main and due:
                 tensors, state = _snapshot(module, optimizer, fitted, best, average)
+                state["threads"] = threads
                 state["scaler"] = accelerator.scaler.state_dict() if accelerator.scaler else None
                 checkpointer.save(done, tensors, state)
             if stop:

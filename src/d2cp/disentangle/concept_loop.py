@@ -20,6 +20,7 @@ from d2cp.core.interrupts import held_back
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
 from d2cp.core.processes import anyone
 from d2cp.core.progress import Bar, progress
+from d2cp.core.threads import threads_for, using
 
 LOG_EVERY = 20
 
@@ -55,6 +56,7 @@ class Recipe:
 
     steps: int
     batch: int
+    side: int = 0  # pixels of an image's side: with the batch it decides the number of threads
     lr: float
     optimiser: str = "adamw"
     lr_schedule: str = "cosine"
@@ -93,8 +95,10 @@ def fit(
     module.train()
     wrapped, optimizer = accelerator.prepare(module, optimizer)
     average = Average(module, recipe.ema, warmup=recipe.ema_warmup, prefix=recipe.ema_prefix)
-    start = _resume(module, optimizer, average, accelerator, watch, stage)
-    with watch.progress(recipe.steps, stage, done=start) as bar, held_back() as stopped:
+    start, before = _resume(module, optimizer, average, accelerator, watch, stage)
+    threads = threads_for(recipe.batch * 3 * recipe.side**2, before)
+    display = watch.progress(recipe.steps, stage, done=start)
+    with display as bar, held_back() as stopped, using(threads):
         for step in range(start, recipe.steps):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(recipe, step)
@@ -118,7 +122,7 @@ def fit(
             stop = anyone(stopped())
             due = saver and (last or saver.due(step + 1) or stop)
             if saver and accelerator.is_main_process and due:
-                _save(saver, step + 1, module, optimizer, average, accelerator)
+                _save(saver, step + 1, module, optimizer, average, accelerator, threads)
             if stop:
                 raise KeyboardInterrupt
     average.install()
@@ -133,11 +137,13 @@ def _save(
     optimizer: Any,
     average: Average,
     accelerator: Accelerator,
+    threads: int,
 ) -> None:
     tensors, state = optimizer_state(optimizer)
     tensors |= {f"model.{name}": value for name, value in module.state_dict().items()}
     tensors |= average.tensors()
     state["scaler"] = accelerator.scaler.state_dict() if accelerator.scaler else None
+    state["threads"] = threads
     saver.save(step, tensors, state)
 
 
@@ -148,17 +154,18 @@ def _resume(
     accelerator: Accelerator,
     watch: Watch,
     stage: str,
-) -> int:
+) -> tuple[int, int | None]:
+    """The step to go on with, and the number of threads that came so far."""
     found = watch.checkpointer.load() if watch.checkpointer else None
     step = found.step if found else 0
     if watch.log and accelerator.is_main_process:
         watch.log.rewind(stage, step - 1)
     if found is None:
-        return 0
+        return 0, None
     names = module.state_dict()
     module.load_state_dict({name: found.tensors[f"model.{name}"] for name in names})
     average.restore(found.tensors)
     load_optimizer_state(optimizer, found.tensors, found.state)
     if found.state["scaler"] and accelerator.scaler:
         accelerator.scaler.load_state_dict(found.state["scaler"])
-    return step
+    return step, found.state.get("threads")

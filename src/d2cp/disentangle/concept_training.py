@@ -94,6 +94,7 @@ def train_concepts(
     recipe = Recipe(
         steps=config.steps,
         batch=config.batch,
+        side=config.size,
         lr=config.lr,
         optimiser=config.optimiser,
         lr_schedule=config.lr_schedule,

@@ -51,6 +51,7 @@ def train_guide(
         recipe = Recipe(
             steps=config.guide.steps,
             batch=config.guide.batch,
+            side=config.size,
             lr=config.guide.lr,
             warmup=min(20, config.guide.steps // 10),
             weight_decay=WEIGHT_DECAY,
