@@ -14,6 +14,7 @@ ROOT = Path(d2cp.__file__).parent
 LAYERS = (
     ("errors",),
     ("core",),
+    ("executors",),
     ("config",),
     ("data",),
     ("backbone",),

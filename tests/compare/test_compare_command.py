@@ -147,7 +147,7 @@ def without_attributes(monkeypatch) -> None:
 def test_methods_that_cannot_run_are_left_out_and_told_before_anything_runs(tmp_path, monkeypatch):
     without_attributes(monkeypatch)
     out = tmp_path / "run"
-    monkeypatch.setattr(run_comparison, "run_all", _killed)
+    monkeypatch.setattr(run_comparison, "run_part", _killed)
     with pytest.raises(RuntimeError, match="killed"):
         command(compare, *arguments(out, "--methods", "erm,jtt"))
     told: list[str] = []

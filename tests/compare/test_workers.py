@@ -1,4 +1,4 @@
-"""A killed comparison leaves no worker behind that would hold its seeds' locks."""
+"""A killed comparison leaves no worker behind that would hold its cells' locks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import time
 from pathlib import Path
 
 PARENT = """
-import multiprocessing, os, sys, time
-from concurrent.futures import ProcessPoolExecutor
-from d2cp.compare.grid import _end_with_parent
-if __name__ == "__main__":
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent) as pool:
-        print(pool.submit(os.getpid).result(), flush=True)
-        pool.submit(time.sleep, 300).result()
+import sys
+from pathlib import Path
+from d2cp.core.parent import run_child
+child = "import os, time; from d2cp.core.parent import end_with_parent; end_with_parent(); "
+child += f"open({str(sys.argv[1])!r}, 'w').write(str(os.getpid())); time.sleep(300)"
+run_child([sys.executable, "-c", child], Path(sys.argv[1] + ".log"))
 """
 
 
@@ -31,15 +29,16 @@ def alive(pid: int) -> bool:
 
 
 def test_workers_end_with_a_killed_parent(tmp_path):
-    script = tmp_path / "parent.py"
-    script.write_text(PARENT)
-    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
-    worker = int(parent.stdout.readline())
+    note = tmp_path / "pid"
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(note)])
+    while not (note.is_file() and note.read_text()):
+        assert parent.poll() is None
+        time.sleep(0.02)
+    worker = int(note.read_text())
     assert alive(worker)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     deadline = time.monotonic() + 200  # left alone it would sleep 300 s
     while alive(worker) and time.monotonic() < deadline:
-        time.sleep(0.1)
+        time.sleep(0.05)
     assert not alive(worker)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -12,10 +13,15 @@ from d2cp.cli import options
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+    from d2cp.compare.parts import Per
+
+EXECUTORS = ("local", "slurm", "ray")
+ELSEWHERE = ("executor", "queue", "per", "jobs", "print_commands", "only", "as_json")
 RULES = ("val_true_groups", "val_pseudo_groups", "val_worst_class")
 
 
 def compare(
+    context: typer.Context,
     data: options.Data,
     out: options.Out,
     methods: Annotated[
@@ -44,7 +50,32 @@ def compare(
     search: Annotated[
         int, typer.Option(min=0, help="Random draws from each method's space, on validation.")
     ] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Seeds that run at the same time.")] = 1,
+    executor: Annotated[
+        str, typer.Option(help="Where it runs: on this machine (`local`), `slurm` or `ray`.")
+    ] = "local",
+    jobs: Annotated[
+        int,
+        typer.Option(min=0, help="So many at the same time. Default: 1, or all on a cluster."),
+    ] = 0,
+    per: Annotated[
+        str,
+        typer.Option(help="A job is a `seed` (its methods share what is made once) or a `cell`."),
+    ] = "seed",
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="What a job asks of the cluster, in the words of submitit or Ray, such as "
+            "slurm_partition=gpu or num_gpus=1; may be repeated.",
+        ),
+    ] = None,
+    print_commands: Annotated[
+        bool, typer.Option("--print-commands", help="Print the jobs as commands; run nothing.")
+    ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="PART", help="Run one job: a seed (`0`) or a cell (`erm-0`)."),
+    ] = None,
     preset: options.Preset = "demo",
     backbone: options.Backbone = None,
     config: options.ConfigFile = None,
@@ -61,12 +92,26 @@ def compare(
     as_json: options.AsJson = False,
 ) -> None:
     """Run methods x seeds. Killed anywhere, the same command goes on; finished cells are kept."""
-    from d2cp.compare.run_comparison import run_comparison
+    from d2cp.cli.again import PROGRAM, same_command
+    from d2cp.compare.run_comparison import Elsewhere, run_comparison
+    from d2cp.executors import Away
 
+    _one_of("--executor", executor, EXECUTORS)
+    _one_of("--per", per, ("seed", "cell"))
     _one_of("--selection", selection, RULES)
     _one_of("--tier", tier, ("prompts", "features"))
     _one_of("--groups", groups, ("true", "mined", "both"))
     chosen = [*(set_ or []), f'debias.selection="{selection}"']
+    command = same_command(context, "compare", without=ELSEWHERE)
+    elsewhere = None
+    if print_commands or (only is None and (executor != "local" or jobs > 1)):
+        asked = options.assigned("--queue", queue)
+        away = Away(executor=executor, at_once=jobs, options=asked)
+        elsewhere = Elsewhere(
+            away=None if print_commands else away,
+            command=[*(("d2cp",) if print_commands else PROGRAM), *command],
+            per=cast("Per", per),
+        )
     whole = run_comparison(
         data,
         out=out,
@@ -78,7 +123,8 @@ def compare(
         tier=tier,
         groups=groups,
         search=search,
-        jobs=jobs,
+        elsewhere=elsewhere,
+        only=only,
         format=format_,
         columns=options.columns(column),
         images=images,
@@ -87,6 +133,12 @@ def compare(
         force=force,
         quiet=quiet,
     )
+    if print_commands:
+        for words in [*whole["commands"], ["d2cp", *command]]:  # the last one writes the tables
+            typer.echo(shlex.join(words))
+        return
+    if only is not None:
+        return
     if as_json:
         typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
         return

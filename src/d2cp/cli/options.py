@@ -91,13 +91,18 @@ Corrections = Annotated[
 
 def columns(assignments: list[str] | None) -> dict[str, str]:
     """Column names by their role, from `--column ROLE=NAME`."""
-    roles = {}
+    return assigned("--column", assignments, "ROLE=NAME")
+
+
+def assigned(option: str, assignments: list[str] | None, form: str = "KEY=VALUE") -> dict[str, str]:
+    """What an option says that may be repeated."""
+    found = {}
     for assignment in assignments or []:
-        role, equals, name = assignment.partition("=")
-        if not equals or not name:
-            raise typer.BadParameter(f"{assignment!r} is not ROLE=NAME", param_hint="--column")
-        roles[role.strip()] = name
-    return roles
+        name, equals, value = assignment.partition("=")
+        if not equals or not value:
+            raise typer.BadParameter(f"{assignment!r} is not {form}", param_hint=option)
+        found[name.strip()] = value
+    return found
 
 
 def close(out: Path, quiet: bool, as_json: bool = False) -> None:

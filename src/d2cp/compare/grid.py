@@ -2,13 +2,15 @@
 
 OUT/run.json, environment.json     OUT/seeds/<seed>/   what all methods of a seed share (a run)
 OUT/cells/<method>-<seed>.json     OUT/search/<method>-<draw>.json
+OUT/locks/                         who works on a cell: nobody else does it meanwhile
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,8 @@ from d2cp.compare.registry import method
 from d2cp.compare.seed_run import open_seed
 from d2cp.config import Config, config_from_dict
 from d2cp.core.checkpoint import Checkpointer
-from d2cp.core.device import use_device
 from d2cp.core.files import fingerprint, read_json, write_json
+from d2cp.core.locks import held
 from d2cp.core.rng import numpy_generator
 from d2cp.core.time_spent import TimeSpent
 from d2cp.data.place import Place
@@ -32,6 +34,7 @@ from d2cp.errors import TrainingError
 from d2cp.evaluate.columns import WORST, groupings
 from d2cp.evaluate.result import score
 
+SEARCHED = 0  # the seed that parameters are searched on
 BALANCED = 2000  # images of `test_balanced` that are scored: within 2 points or so a group
 
 
@@ -48,7 +51,6 @@ class Grid:
     epochs: int = 0  # equal epochs instead of an equal number of passes
     cache_dir: Path | None = None
     device: str | None = None
-    threads: int = 0
     force: bool = False
     quiet: bool = False
 
@@ -65,6 +67,14 @@ class Grid:
 
     def cell(self, method: str, seed: int) -> Path:
         return self.out / "cells" / f"{method}-{seed}.json"
+
+    @contextmanager
+    def unfinished(self, path: Path, identity: str) -> Iterator[bool]:
+        """Whether a cell is still to be done; nobody else does it in the meantime."""
+        lock = self.out / "locks" / f"{path.parent.name}-{path.stem}.lock"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with held(lock, wait=True):
+            yield self.finished(path, identity) is None
 
     def finished(self, path: Path, identity: str) -> dict[str, Any] | None:
         """A cell that was run with exactly these settings."""
@@ -86,46 +96,60 @@ def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
         return
     with open_seed(grid, seed, left) as (footing, say):
         for name in left:
-            identity = grid.identity(name, seed, wanted[name])
-            predictor, facts = fit_method(grid, footing, method(name), wanted[name], identity)
-            results = scored(footing.table, predictor, name, seed, footing.rule)
-            write_json(grid.cell(name, seed), {"identity": identity, "results": results, **facts})
-            _forget(grid, identity)
+            identity, path = grid.identity(name, seed, wanted[name]), grid.cell(name, seed)
+            with grid.unfinished(path, identity) as mine:
+                if not mine:
+                    continue
+                predictor, facts = fit_method(grid, footing, method(name), wanted[name], identity)
+                results = scored(footing.table, predictor, name, seed, footing.rule)
+                write_json(path, {"identity": identity, "results": results, **facts})
+                _forget(grid, identity)
             say(_line(name, seed, results, facts))
+
+
+def trials(grid: Grid, name: str, draws: int) -> dict[Path, Params]:
+    """What a search tries: the defaults and `draws` random ones, each with its file."""
+    spec = method(name).spec
+    generator = numpy_generator(SEARCHED, f"search/{name}")
+    tried = [spec.values(), *(spec.draw(generator) for _ in range(draws))]
+    return {grid.out / "search" / f"{name}-{k}.json": params for k, params in enumerate(tried)}
+
+
+def searched(grid: Grid, name: str, draws: int) -> bool:
+    """Whether the search of a method is over."""
+    return all(
+        grid.finished(path, grid.identity(name, SEARCHED, params))
+        for path, params in trials(grid, name, draws).items()
+    )
 
 
 def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
     """The parameters, of the defaults and `draws` random ones, that the rule likes best on the
     validation split, seed 0. Test images are not read."""
-    seed, spec = 0, method(name).spec
-    generator = numpy_generator(seed, f"search/{name}")
-    trials = [spec.values(), *(spec.draw(generator) for _ in range(draws))]
-    scores: list[tuple[list[float], int]] = []
-    missing = []
-    for k, params in enumerate(trials):
-        path = grid.out / "search" / f"{name}-{k}.json"
-        found = grid.finished(path, grid.identity(name, seed, params))
-        if found is None:
-            missing.append(k)
-        else:
-            scores.append((found["score"], -k))
-    if missing:
-        with open_seed(grid, seed, [name]) as (footing, say):
-            rule = footing.selection()
-            assert rule is not None
-            for k in missing:
-                identity = grid.identity(name, seed, trials[k])
-                path = grid.out / "search" / f"{name}-{k}.json"
-                try:
-                    predictor, facts = fit_method(grid, footing, method(name), trials[k], identity)
-                    reached = list(rule(selection_logits(predictor)))
-                except TrainingError as error:  # a draw that diverges has lost, and no more
-                    facts, reached = {"params": trials[k], "notes": [str(error)]}, [0.0, 0.0]
-                write_json(path, {"identity": identity, "score": reached, **facts})
-                _forget(grid, identity)
-                scores.append((reached, -k))
-                say(f"search {name} {k}/{draws}: {reached[0]:.4f} with {trials[k]}")
-    return trials[-max(scores)[1]]
+    tried = trials(grid, name, draws)
+    if not searched(grid, name, draws):
+        with open_seed(grid, SEARCHED, [name]) as (footing, say):
+            for path, params in tried.items():
+                with grid.unfinished(path, grid.identity(name, SEARCHED, params)) as mine:
+                    if mine:
+                        reached = _try(grid, footing, name, path, params)
+                        say(f"search {path.stem} of {draws}: {reached[0]:.4f} with {params}")
+    scores = [(read_json(path)["score"], -k) for k, path in enumerate(tried)]
+    return dict(list(tried.values())[-max(scores)[1]])
+
+
+def _try(grid: Grid, footing: Footing, name: str, path: Path, params: Params) -> list[float]:
+    rule, identity = footing.selection(), grid.identity(name, SEARCHED, params)
+    assert rule is not None
+    facts: dict[str, Any]
+    try:
+        predictor, facts = fit_method(grid, footing, method(name), params, identity)
+        reached = list(rule(selection_logits(predictor)))
+    except TrainingError as error:  # a draw that diverges has lost, and no more
+        facts, reached = {"params": dict(params), "notes": [str(error)]}, [0.0, 0.0]
+    write_json(path, {"identity": identity, "score": reached, **facts})
+    _forget(grid, identity)
+    return reached
 
 
 def fit_method(
@@ -188,48 +212,6 @@ def scored(
         )
         found.append(result.to_dict())
     return found
-
-
-def run_all(grid: Grid, seeds: Sequence[int], jobs: int, chosen: dict[str, dict[str, Any]]) -> None:
-    """All seeds, `jobs` at a time, each in a process of its own when there is more than one."""
-    if jobs <= 1:
-        for seed in seeds:
-            run_seed(grid, seed, chosen)
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        min(jobs, len(seeds)), mp_context=context, initializer=_end_with_parent
-    ) as pool:
-        for future in [pool.submit(_worker, grid, seed, chosen) for seed in seeds]:
-            future.result()
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed ends too, so that the same command can go on at once."""
-    import multiprocessing
-    import os
-    import threading
-    from multiprocessing.connection import wait
-
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _worker(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
-    import torch
-
-    torch.set_num_threads(max(1, grid.threads))
-    use_device(grid.device)
-    run_seed(replace(grid, quiet=True), seed, chosen)
 
 
 def _folder(grid: Grid, identity: str) -> Path:

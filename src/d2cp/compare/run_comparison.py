@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,8 +14,8 @@ from d2cp import __version__
 from d2cp.compare.available import check_start, runnable
 from d2cp.compare.comparison import HEADER, comparison, tidy_rows
 from d2cp.compare.contract import Tier
-from d2cp.compare.grid import Grid, run_all
-from d2cp.compare.grid import search as search_method
+from d2cp.compare.grid import Grid
+from d2cp.compare.parts import Per, part_is_done, part_names, run_part, search_names
 from d2cp.compare.registry import Groups
 from d2cp.compare.registry import chosen as chosen_methods
 from d2cp.config import Config
@@ -25,6 +26,18 @@ from d2cp.core.processes import process_count
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.place import Place
 from d2cp.errors import ConfigError
+from d2cp.executors import Away, Job, run_jobs
+
+LOGS = "jobs"  # what jobs in processes of their own say
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """The parts of a comparison as jobs: `command` runs one when `--only PART` is added."""
+
+    away: Away | None  # None: nothing is run, the commands are returned
+    command: Sequence[str]
+    per: Per = "seed"
 
 
 def run_comparison(
@@ -39,7 +52,8 @@ def run_comparison(
     tier: str = "prompts",
     groups: str = "true",
     search: int = 0,
-    jobs: int = 1,
+    elsewhere: Elsewhere | None = None,
+    only: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     images: Path | str | None = None,
@@ -51,7 +65,9 @@ def run_comparison(
     """Run methods x seeds and return the content of OUT/compare.json.
 
     Of `all`, methods that cannot run here are left out, with the reason; named ones are an error.
-    `epochs` gives every training as many epochs, instead of every method the same passes.
+    `epochs` gives every training as many epochs, instead of every method the same passes. With
+    `elsewhere`, its parts run as commands of their own. `only` one part (`compare.parts`) is run
+    here, whoever runs the others, and nothing is returned.
     """
     use_device(device)
     if process_count() > 1:
@@ -74,7 +90,6 @@ def run_comparison(
     console = Console(stderr=True, highlight=False, quiet=quiet)
     for name, reason in skipped.items():
         console.print(f"{name} is left out: {reason}", markup=False)
-    cores = os.cpu_count() or 1
     grid = Grid(
         place=place,
         out=Path(out),
@@ -85,24 +100,35 @@ def run_comparison(
         tier=cast(Tier, tier),
         cache_dir=cache_dir,
         device=device,
-        threads=max(1, cores // jobs),
         force=force,
         quiet=quiet,
     )
     run = RunDirectory(grid.out)
-    with run.locked():
-        run.start(
-            {
-                "version": __version__,
-                "data": {"name": grid.place.data},
-                "config": grid.config,
-                "compare": {**_budget(grid), "tier": tier, "search": search},
-            },
-            force=force,
-        )
+    description = {
+        "version": __version__,
+        "data": {"name": grid.place.data},
+        "config": grid.config,
+        "compare": {**_budget(grid), "tier": tier, "search": search},
+    }
+    if elsewhere is not None and elsewhere.away is None:
+        parts = [p for batch in batches(grid, seeds, search, elsewhere.per) for p in batch]
+        return {"commands": [[*elsewhere.command, "--only", part] for part in parts]}
+    if only is not None:
+        run.start(description, force=force)
+        run_part(grid, only, seeds, search)
+        return {}
+    # Jobs of a head that was killed may still write: nothing of theirs is swept away.
+    with run.locked(clean=elsewhere is None):
+        run.start(description, force=force)
         write_json(run.path / "environment.json", describe())
-        best = {name: search_method(grid, name, search) for name in grid.names if search}
-        run_all(grid, range(seeds), jobs, best)
+        for parts in batches(grid, seeds, search, elsewhere.per if elsewhere else "seed"):
+            if elsewhere is None or elsewhere.away is None:
+                for part in parts:
+                    run_part(grid, part, seeds, search)
+            else:
+                jobs = _jobs(grid, parts, seeds, search, elsewhere.command)
+                say = partial(console.print, markup=False, soft_wrap=True)
+                run_jobs(jobs, elsewhere.away, run.path / LOGS, say)
         cells = [read_json(grid.cell(name, s)) for name in grid.names for s in range(seeds)]
         whole = comparison(
             cells,
@@ -120,6 +146,24 @@ def run_comparison(
         write_csv(run.path / "compare.csv", HEADER, tidy_rows(whole["results"]))
         write_json(run.path / "compare.json", whole)
     return whole
+
+
+def batches(grid: Grid, seeds: int, search: int, per: Per) -> list[list[str]]:
+    """The parts of a comparison: those of a batch may run in any order, or at the same time."""
+    return [batch for batch in (search_names(grid, search), part_names(grid, seeds, per)) if batch]
+
+
+def _jobs(
+    grid: Grid, parts: Sequence[str], seeds: int, search: int, command: Sequence[str]
+) -> list[Job]:
+    return [
+        Job(
+            part,
+            (*command, "--only", part),
+            partial(part_is_done, grid, part, seeds, search),
+        )
+        for part in parts
+    ]
 
 
 def _budget(grid: Grid) -> dict[str, int]:

@@ -32,12 +32,13 @@ Say = Callable[[str], None]
 
 @contextmanager
 def open_seed(grid: Grid, seed: int, names: Sequence[str]) -> Iterator[tuple[Footing, Say]]:
-    """The footing of the methods `names` for a seed, its run directory locked meanwhile."""
+    """The footing of the methods `names` for a seed. Its run directory is locked while what they
+    share is made, so that cells of a seed can run in many places at once."""
     config = grid.settings(seed)
     table = grid.place.table()
     out = grid.out / "seeds" / str(seed)
     with open_run(
-        table, out, config, cache_dir=grid.cache_dir, force=grid.force, quiet=grid.quiet
+        table, out, config, cache_dir=grid.cache_dir, force=grid.force, quiet=grid.quiet, wait=True
     ) as context:
         needs = {need for name in names for need in method(name).spec.needs}
         asked = config.debias.selection == "val_pseudo_groups" or "pseudo" in needs
@@ -54,7 +55,7 @@ def open_seed(grid: Grid, seed: int, names: Sequence[str]) -> Iterator[tuple[Foo
             text=class_text(config.backbone, table.class_names) if "text" in needs else None,
             quiet=grid.quiet,
         )
-        yield footing, context.say
+    yield footing, context.say
 
 
 def mine(context: Context) -> Pseudo:

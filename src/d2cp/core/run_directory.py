@@ -40,12 +40,13 @@ class RunDirectory:
         return run
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the run for this process: a second one gets an error, never a mixed result."""
+    def locked(self, *, wait: bool = False, clean: bool = True) -> Iterator[None]:
+        """Hold the run for this process: a second one gets an error, never a mixed result, or,
+        with `wait`, its turn. `clean` removes what killed writers left."""
         with ExitStack() as stack:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(held(self.path / ".lock", wait=False))
+                stack.enter_context(held(self.path / ".lock", wait=wait))
             except HeldError as error:
                 raise RunError(
                     f"{self.path} is in use by process {error}",
@@ -58,9 +59,10 @@ class RunDirectory:
                     expected="a writable directory",
                     remedy="choose another --out",
                 ) from error
-            sweep(self.path)
-            for name in SWEPT:
-                sweep(self.path / name, below=True)
+            if clean:
+                sweep(self.path)
+                for name in SWEPT:
+                    sweep(self.path / name, below=True)
             yield
 
     def start(

@@ -41,10 +41,12 @@ def open_run(
     quiet: bool = False,
     force: bool = False,
     tensorboard: bool = False,
+    wait: bool = False,
 ) -> Iterator[Context]:
     """Lock the run, refuse one that was started with other settings, write the data stage.
 
-    `place` is where a person found the data set: commands that the run prints name it.
+    `wait` for a run that another process holds, where that is not refused. `place` is where a
+    person found the data set: commands that the run prints name it.
     """
     from d2cp.core.machine import describe
 
@@ -54,7 +56,7 @@ def open_run(
     quiet = quiet or not is_main()
     bounded = bound(table, config)
     run = RunDirectory(out)
-    with run.locked() if is_main() else nullcontext():
+    with run.locked(wait=wait) if is_main() else nullcontext():
         # Rows that cannot be read drop out here, once, for all later stages.
         with main_first():
             readable, store = load_images(bounded, config.disentangle.size, cache_dir, quiet=quiet)
