@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from d2cp import __version__
+from d2cp.cli.cache import cache
 from d2cp.cli.check import check
 from d2cp.cli.compare import compare
 from d2cp.cli.demo import demo
@@ -54,7 +55,7 @@ def _root(
 
 COMMANDS = (
     *(check, scan, discover, run, demo, show, evaluate, report, export, predict),
-    *(compare, reproduce, fetch, methods, presets, probe, doctor),
+    *(compare, reproduce, fetch, methods, presets, probe, cache, doctor),
 )
 GOES_ON = (discover, run, demo, compare, reproduce, fetch)
 

@@ -34,3 +34,44 @@ def held(path: Path, *, wait: bool) -> Iterator[None]:
     finally:
         owner.unlink(missing_ok=True)  # also where the run is refused: nothing is left behind
         lock.release()
+
+
+class Use:
+    """A file that this process reads: nobody who asks `unused` finds it free until this object is
+    gone, or the process. Many may use it at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        _flock(self._file.fileno(), exclusive=False, wait=True)
+
+    def is_still(self, path: Path) -> bool:
+        """Whether the name stands for the same file as when it was opened."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), path.stat())
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def unused(path: Path) -> Iterator[bool]:
+    """Whether nobody uses this file; meanwhile nobody can begin to."""
+    with path.open("r+b") as file:
+        yield _flock(file.fileno(), exclusive=True, wait=False)
+
+
+def _flock(handle: int, *, exclusive: bool, wait: bool) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows: a file that is open cannot be removed there anyway
+        return True
+    kind = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB)
+    try:
+        fcntl.flock(handle, kind)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return not exclusive
+    return True

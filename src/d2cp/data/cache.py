@@ -7,7 +7,8 @@
 
 An entry is built under a temporary name and renamed when complete, so a killed builder leaves
 nothing that is read. Squares are found by the digest of their file: a table whose images all lie
-in an entry built for a larger table uses that entry.
+in an entry built for a larger table uses that entry. Old entries go when the cache is full
+(`cache_room`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.core.files import fingerprint, sync_directory
-from d2cp.core.locks import held
+from d2cp.core.locks import Use, held
 from d2cp.core.progress import progress
+from d2cp.data.cache_room import MANIFEST, limit_bytes, make_room, mark_used
 from d2cp.data.digests import digest_bytes, ordered_map
 from d2cp.data.images import UnreadableError
 from d2cp.errors import DataError
@@ -55,6 +57,7 @@ class Entry:
     path: Path
     slots: dict[bytes, int]  # digest → square
     bad: dict[bytes, str]  # digest → reason
+    use: Use  # keeps others from removing it
 
     @property
     def pixels(self) -> Path:
@@ -87,7 +90,9 @@ def open_entry(
             # Another process may have built it while this one waited.
             if entry := _find(folder, content, wanted, size):
                 return entry
-            _require_space(folder, len(wanted) * size * size * 3)
+            needed = len(wanted) * size * size * 3
+            make_room(cache_dir, needed, limit_bytes())
+            _require_space(folder, needed)
             _clear(folder, content)
             _build(folder, content, wanted, render, names, settings, quiet)
     except OSError as error:
@@ -155,7 +160,7 @@ def _build(
             "digests": _checksum(work / "digests.bin"),
             "quarantine": _checksum(work / "quarantine.csv"),
         }
-        (work / "manifest.json").write_text(json.dumps(manifest, indent=2))
+        (work / MANIFEST).write_text(json.dumps(manifest, indent=2))
         for path in work.iterdir():
             with path.open("rb") as done:
                 os.fsync(done.fileno())
@@ -190,26 +195,33 @@ def _find(folder: Path, content: str, wanted: dict[bytes, int], size: int) -> En
 
 def _read(path: Path, size: int) -> Entry | None:
     """The entry, or None when it is absent, cut short or altered."""
+    use = None
     try:
-        manifest = json.loads((path / "manifest.json").read_text())
+        use = Use(path / MANIFEST)
+        if not use.is_still(path / MANIFEST):
+            raise FileNotFoundError  # removed before we held it
+        manifest = json.loads((path / MANIFEST).read_text())
         status = (path / "pixels.u8").stat()
         if status.st_size != manifest["count"] * size * size * 3:
-            return None
+            raise ValueError("cut short")
         for name in ("digests", "quarantine"):
             suffix = ".bin" if name == "digests" else ".csv"
             if _checksum(path / f"{name}{suffix}") != manifest[name]:
-                return None
+                raise ValueError("altered")
         untouched = status.st_mtime_ns == manifest["pixels_mtime_ns"]
         if (not untouched or status.st_size <= ALWAYS_VERIFY_BYTES) and _checksum(
             path / "pixels.u8"
         ) != manifest["pixels"]:
-            return None
+            raise ValueError("altered")
         digests = _split_digests((path / "digests.bin").read_bytes())
         with (path / "quarantine.csv").open(newline="", encoding="utf-8") as listing:
             bad = {bytes.fromhex(d): reason for d, _, reason in list(csv.reader(listing))[1:]}
     except (OSError, ValueError, KeyError, TypeError):
+        if use is not None:
+            use.close()
         return None
-    return Entry(path, {digest: slot for slot, digest in enumerate(digests)}, bad)
+    mark_used(path)
+    return Entry(path, {digest: slot for slot, digest in enumerate(digests)}, bad, use)
 
 
 def _split_digests(data: bytes) -> list[bytes]:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.locks import Use
+from d2cp.data.cache_room import MANIFEST
 from d2cp.data.source import ColouredSource
 from d2cp.data.table import SPLIT_NAMES, Table
 from d2cp.errors import DataError
@@ -83,6 +85,7 @@ class MemmapStore(ImageStore):
         self._open()
 
     def _open(self) -> None:
+        self._use = Use(self._path.parent / MANIFEST)
         with self._path.open("rb") as file:
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         flat = np.frombuffer(self._file, dtype=np.uint8)
@@ -121,7 +124,7 @@ class MemmapStore(ImageStore):
         return MemmapStore(self._path, self.size, self._slots[index], bad, self._entry)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in self.__dict__.items() if name not in ("_map", "_file")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_map", "_file", "_use")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -1,0 +1,106 @@
+"""`d2cp check` and the loader that training uses, as a data set grows: seconds and peak memory.
+
+    python benchmarks/many_images.py --images 10000 50000 200000
+
+Image files of 8x8 pixels, each different, in a metadata.csv set; the cache is built at 16 pixels in
+a fresh folder, then one shuffled epoch is read through the loader.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+
+READ = """
+import json, resource, sys, time
+import numpy as np
+from d2cp.core.rng import permutation
+from d2cp.data import load_images, load_table
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+times = [time.perf_counter()]
+table = load_table(sys.argv[1])
+times.append(time.perf_counter())
+before = peak()
+table, store = load_images(table, 16, sys.argv[2], quiet=True)
+times.append(time.perf_counter())
+built = peak()
+order = permutation(0, "benchmark", 0, len(store))
+for start in range(0, len(order), 64):
+    store[order[start : start + 64]]
+times.append(time.perf_counter())
+print(json.dumps({"seconds": np.diff(times).tolist(), "peaks": [before, built, peak()]}))
+"""
+
+
+def make(folder: Path, count: int) -> None:
+    """`count` different images and their table."""
+    draw = np.random.default_rng(0)
+    for part in range(0, count, 1000):
+        (folder / str(part)).mkdir()
+    lines = ["filename,y,split"]
+    for i in range(count):
+        file = io.BytesIO()
+        Image.fromarray(draw.integers(256, size=(8, 8, 3), dtype=np.uint8)).save(file, "BMP")
+        name = f"{i // 1000 * 1000}/{i}.bmp"
+        (folder / name).write_bytes(file.getvalue())
+        lines.append(f"{name},{i % 2},{('train', 'val', 'test')[i % 10 // 8 + (i % 10 == 9)]}")
+    (folder / "metadata.csv").write_text("\n".join(lines))
+
+
+def check(folder: Path) -> tuple[float, float]:
+    """Seconds and peak memory of `d2cp check --fast`."""
+    code = "import resource, sys; from d2cp.cli import main\ntry: main(['check', sys.argv[1], "
+    code += "'--fast', '--json'])\nexcept SystemExit: pass\n"
+    code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, check=True, text=True
+    )
+    return time.perf_counter() - began, float(done.stdout.split()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=int, nargs="+", default=[10_000, 50_000, 200_000])
+    table = Table(title="seconds (peak MiB of the process)")
+    titles = ("images", "check --fast", "open the table", "build the cache", "read an epoch")
+    for title in titles:
+        table.add_column(title, justify="right")
+    for count in parser.parse_args().images:
+        with tempfile.TemporaryDirectory() as name:
+            data, cache = Path(name) / "data", Path(name) / "cache"
+            data.mkdir()
+            make(data, count)
+            seconds, peak = check(data)
+            done = subprocess.run(
+                [sys.executable, "-c", READ, str(data), str(cache)],
+                stdout=subprocess.PIPE,
+                check=True,
+                text=True,
+            )
+            found = json.loads(done.stdout)
+            cells = zip(found["seconds"], found["peaks"], strict=True)
+            table.add_row(
+                f"{count:,}",
+                f"{seconds:.1f} ({peak:.0f})",
+                *(f"{took:.1f} ({most:.0f})" for took, most in cells),
+            )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
