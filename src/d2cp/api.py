@@ -1,8 +1,9 @@
-"""`discover` and `run`: what the commands of these names do, for Python."""
+"""`scan`, `discover` and `run`: what the commands of these names do, for Python."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,59 @@ from d2cp.data.table import Table
 from d2cp.report.summary import summarise
 
 if TYPE_CHECKING:
-    from d2cp.pipeline.discovery import Discovery
+    from d2cp.pipeline.discovered import Discovery
+    from d2cp.scan.finding import Scan
+
+
+def scan(
+    data: Table | str | Path,
+    *,
+    out: Path | str,
+    config: Config | Request | None = None,
+    seed: int | None = None,
+    suspects: Sequence[str] = (),
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    images: Path | str | None = None,
+    scores_out: Path | None = None,
+    cache_dir: Path | None = None,
+    force: bool = False,
+    quiet: bool = False,
+) -> Scan:
+    """The lenses alone, on all images; `run` and `discover` in the same folder start from it.
+    `suspects` are further columns of the CSV. A folder that was started keeps its settings."""
+    from d2cp.pipeline.opening import open_run
+    from d2cp.pipeline.preset_choice import as_started
+    from d2cp.pipeline.scanning import scan_stage
+    from d2cp.scan.scan_files import SCORES
+
+    place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
+    table = as_table(data, format, columns, images)
+    whole = as_started(out) if config is None else None
+    if whole is None:
+        asked = config or Request()
+        whole = dataclasses.replace(
+            settled(asked, table, out, quiet), train_limit=0, val_limit=0, test_limit=0
+        )
+    if seed is not None:
+        whole = dataclasses.replace(whole, seed=seed)
+    if suspects:
+        lenses = dataclasses.replace(whole.scan, columns=tuple(suspects))
+        whole = dataclasses.replace(whole, scan=lenses)
+    with open_run(
+        table,
+        out,
+        whole,
+        place=place,
+        cache_dir=cache_dir,
+        quiet=quiet,
+        force=force,
+        splits=("train",),
+    ) as context:
+        found = scan_stage(context)
+        if scores_out is not None:
+            write_bytes(scores_out, (context.run.path / "scan" / SCORES).read_bytes())
+    return found
 
 
 def discover(
@@ -28,6 +81,7 @@ def discover(
     columns: Mapping[str, str] | None = None,
     images: Path | str | None = None,
     corrections: Path | None = None,
+    findings: Sequence[int] = (),
     labels_out: Path | None = None,
     cache_dir: Path | None = None,
     device: str | None = None,
@@ -35,7 +89,8 @@ def discover(
     quiet: bool = False,
 ) -> Discovery:
     """Stage 1 alone: the verdict, its pictures and a pseudo attribute for every image. Without a
-    preset, the images and the machine decide."""
+    preset, the images and the machine decide. `findings` are ranks of the scan's: their values
+    make the pseudo attribute and no concept model is trained."""
     from d2cp.core.device import use_device
     from d2cp.core.processes import is_main
     from d2cp.pipeline import discovery as stages
@@ -55,7 +110,7 @@ def discover(
         quiet=quiet,
         force=force,
     ) as context:
-        found = stages.discover(context, corrections)
+        found = stages.discover(context, corrections, findings)
         if labels_out is not None and is_main():
             write_bytes(labels_out, (context.run.path / "mine" / "pseudo.csv").read_bytes())
     return found
@@ -72,6 +127,7 @@ def run(
     columns: Mapping[str, str] | None = None,
     images: Path | str | None = None,
     corrections: Path | None = None,
+    findings: Sequence[int] = (),
     control: bool = True,
     report: bool = True,
     cache_dir: Path | None = None,
@@ -81,7 +137,7 @@ def run(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """The whole method; returns what `d2cp show RUN --json` prints. Without a preset, the images
-    and the machine decide."""
+    and the machine decide. `findings` is as in `discover`."""
     from d2cp.core.device import use_device
     from d2cp.core.processes import is_main
     from d2cp.pipeline.all_stages import run_stages
@@ -103,7 +159,7 @@ def run(
         force=force,
         tensorboard=tensorboard,
     ) as context:
-        run_stages(context, corrections=corrections, control=control)
+        run_stages(context, corrections=corrections, findings=findings, control=control)
         if report and is_main():
             context.say(f"report: {write_report(context.run, table=context.table)}")
         return summarise(context.run)

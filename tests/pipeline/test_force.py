@@ -28,7 +28,7 @@ def open_here(table: Table, out: Path, config: Config, *, force: bool = False):
 
 def make_stage(context: Context, name: str, stop_at: int | None = None) -> int:
     """A stage of ten steps that saves each of them, its parts too; returns the steps it took."""
-    inputs = context.inputs(name)
+    inputs = context.inputs(name, without={"scan"})
     taken = 0
 
     def make(folder: Path) -> None:

@@ -70,5 +70,6 @@ def test_a_column_is_a_lens(capsys, tmp_path, data):
     code, out = run(capsys, *command, "--columns", "site", "--json")
     assert code == 0
     assert json.loads(out)["findings"][0]["lens"] == "column site"
+    command = ("scan", folder, "--out", tmp_path / "other", "--cache", tmp_path / "cache")
     code, _ = run(capsys, *command, "--columns", "nowhere")
     assert code == 3

@@ -21,11 +21,11 @@ LEAVES, SCAN = Path("build/leaves"), Path("build/leaves-scan")
 
 
 def scanned_leaves() -> RunDirectory:
-    from d2cp.scan.run_scan import run_scan
+    from d2cp.api import scan
 
     if not (LEAVES / "metadata.csv").is_file():
         write(LEAVES, IMAGES, 0.9, SIDE, seed=0)
-    run_scan(LEAVES, out=SCAN)
+    scan(LEAVES, out=SCAN)
     return RunDirectory.open(SCAN)
 
 

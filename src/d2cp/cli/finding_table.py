@@ -61,3 +61,37 @@ def show_leaning(console: Console, leaning: dict[str, Any]) -> None:
     for lean in leaning["findings"]:
         line = f"  {lean['rank']}. {visible(lean['name'])}: {lean['sentence']}"
         console.print(line, markup=False, soft_wrap=True)
+
+
+def show_reliance(console: Console, reliance: dict[str, Any]) -> None:
+    """Errors against each finding minus errors with it, before and after."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from d2cp.core.text import visible
+
+    where = f"{reliance['images']} images of {', '.join(reliance['splits'])}"
+    table = Table(
+        title=Text(f"Reliance on each finding, in points more errors against it; {where}"), box=None
+    )
+    table.add_column("finding", justify="right")
+    table.add_column("what")
+    for name in ("before", "after", "change"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for f in reliance["findings"]:
+        figures = (
+            points(f.get("erm", {}).get("gap"), f.get("erm", {}).get("interval")),
+            points(f["d2cp"]["gap"], f["d2cp"]["interval"]),
+            points(f.get("change"), f.get("change_interval")),
+        )
+        mark = Text("ROSE", style="bold red") if f.get("rise") else Text("")
+        used = " (used)" if f["used"] else ""
+        table.add_row(str(f["rank"]), Text(visible(f["name"]) + used), *figures, mark)
+    console.print(table)
+
+
+def points(value: float | None, interval: list[float] | None) -> str:
+    if value is None or interval is None:
+        return "-"
+    return f"{100 * value:+.1f} [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"

@@ -88,6 +88,22 @@ Corrections = Annotated[
     typer.Option(help="A person's corrections, as saved by the report; used from mining on."),
 ]
 
+Findings = Annotated[
+    str,
+    typer.Option(
+        help="Ranks of a scan's findings, such as 1,2: their values are the pseudo attribute, and "
+        "no concept model is trained."
+    ),
+]
+
+
+def ranks(text: str) -> tuple[int, ...]:
+    """The ranks that `--findings 1,2` names."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not all(word.isdecimal() for word in words):
+        raise typer.BadParameter(f"{text!r} is not a list such as 1,2", param_hint="--findings")
+    return tuple(dict.fromkeys(int(word) for word in words))
+
 
 def columns(assignments: list[str] | None) -> dict[str, str]:
     """Column names by their role, from `--column ROLE=NAME`."""

@@ -18,6 +18,7 @@ def run(
     control: Annotated[
         bool, typer.Option(help="Also train the ERM control, for the figures before and after.")
     ] = True,
+    findings: options.Findings = "",
     corrections: options.Corrections = None,
     config: options.ConfigFile = None,
     set_: options.Set = None,
@@ -45,6 +46,7 @@ def run(
         columns=options.columns(column),
         images=images,
         corrections=corrections,
+        findings=options.ranks(findings),
         control=control,
         cache_dir=cache,
         device=device,

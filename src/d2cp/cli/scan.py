@@ -38,7 +38,11 @@ def scan(
     prediction_column: Annotated[
         str | None, typer.Option(help="The column of --predictions that holds the class.")
     ] = None,
-    seed: options.Seed = 0,
+    preset: options.ChosenPreset = None,
+    set_: options.Set = None,
+    seed: Annotated[
+        int | None, typer.Option(help="As for `run`; a folder that was started keeps its own [0].")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     fail_on: Annotated[
         Literal["found", "weak", "never"],
@@ -55,19 +59,20 @@ def scan(
 
     Exit code: 0 done, 10 where --fail-on says so, others as for every command.
     """
-    from d2cp.config.scan import ScanConfig
+    from d2cp.api import scan as run_scan
     from d2cp.core.files import read_json
     from d2cp.core.run_directory import RunDirectory
     from d2cp.report.build import write_report
-    from d2cp.scan.run_scan import run_scan
 
-    named = tuple(name.strip() for name in columns.split(",") if name.strip())
+    asked = options.request(preset, None, set_, seed or 0) if preset or set_ else None
     found = run_scan(
         data,
         out=out,
-        config=ScanConfig(seed=seed, columns=named),
+        config=asked,
+        seed=seed,
+        suspects=[name.strip() for name in columns.split(",") if name.strip()],
         format=format_,
-        roles=options.columns(column),
+        columns=options.columns(column),
         images=images,
         scores_out=scores_out,
         cache_dir=cache,

@@ -41,6 +41,10 @@ def show(
         from d2cp.cli.result_tables import show_results
 
         show_results(console, whole["results"])
+    if "reliance" in whole:
+        from d2cp.cli.finding_table import show_reliance
+
+        show_reliance(console, whole["reliance"])
     for sentence in whole.get("choice", {}).get("sentences", []):
         console.print(sentence, markup=False)
     times = ", ".join(f"{stage} {s:.0f} s" for stage, s in whole["seconds"].items())
@@ -78,6 +82,8 @@ def _show_discovery(console: Console, found: dict[str, Any], data: dict[str, Any
     console.print(f"Shortcut: {found['verdict']}", style="bold", markup=False)
     if "sentence" in found:
         console.print(found["sentence"], markup=False)
+    if "findings" in found:
+        _show_groups_of_findings(console, found)
     for split, recall in found.get("recall", {}).items():
         shares = "; ".join(f"{_named(g, data)}: {r:.3f}" for g, r in recall.items())
         balanced = found["balanced_accuracy"][split]
@@ -86,3 +92,13 @@ def _show_discovery(console: Console, found: dict[str, Any], data: dict[str, Any
         )
     for warning in found.get("warnings", []):
         console.print(f"  note: {warning}", markup=False)
+
+
+def _show_groups_of_findings(console: Console, found: dict[str, Any]) -> None:
+    from d2cp.core.text import visible
+
+    ranks = " and ".join(str(rank) for rank in found["findings"])
+    values = "; ".join(f"{v}: {visible(name)}" for v, name in enumerate(found["value_names"]))
+    console.print(f"  groups by finding {ranks}, values {values}", markup=False, soft_wrap=True)
+    if same := found.get("mined", {}).get("same_value"):
+        console.print(f"  the mined concepts give {same:.1%} of training images the same value")

@@ -13,6 +13,7 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.config.environments import EnvironmentsConfig
 from d2cp.config.mine import MineConfig
+from d2cp.config.scan import ScanSettings
 from d2cp.config.strict import build, merge, parse_assignment, unknown_key
 from d2cp.errors import ConfigError
 
@@ -28,6 +29,7 @@ class Config:
     train_limit: int = 0  # at most so many training images; 0: all
     val_limit: int = 0  # at most so many validation images; 0: all
     test_limit: int = 0  # at most so many images of each other split; 0: all
+    scan: ScanSettings = dataclasses.field(default_factory=ScanSettings)
     disentangle: DisentangleConfig = dataclasses.field(default_factory=DisentangleConfig)
     mine: MineConfig = dataclasses.field(default_factory=MineConfig)
     environments: EnvironmentsConfig = dataclasses.field(default_factory=EnvironmentsConfig)

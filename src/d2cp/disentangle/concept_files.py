@@ -18,6 +18,7 @@ from d2cp.core.files import read_json, write_bytes, write_json
 from d2cp.disentangle.autoencoder import VQSpace
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.extract import Concepts
+from d2cp.disentangle.given_scalars import GivenScalars
 from d2cp.disentangle.guide import Guide
 from d2cp.disentangle.latent_space import PixelSpace, Space
 from d2cp.errors import RunError
@@ -31,7 +32,9 @@ def save_model(model: ConceptModel, folder: Path) -> None:
     guide = model.guide
     write_bytes(folder / MODEL, save(tensors))
     shape = None if guide is None else {"classes": guide.classes, "images": len(guide.rows)}
-    write_json(folder / SETTINGS, {"config": dataclasses.asdict(model.config), "guide": shape})
+    given = None if model.given is None else list(model.given.values.shape)
+    plain = {"config": dataclasses.asdict(model.config), "guide": shape, "given": given}
+    write_json(folder / SETTINGS, plain)
 
 
 def load_model(folder: Path) -> ConceptModel:
@@ -44,7 +47,8 @@ def load_model(folder: Path) -> ConceptModel:
     guide = None
     if shape := settings["guide"]:
         guide = Guide.sized(config, shape["classes"], shape["images"])
-    model = ConceptModel(config, space, guide, seed=0)
+    given = GivenScalars(*settings["given"]) if settings.get("given") else None
+    model = ConceptModel(config, space, guide, 0, given)
     try:
         model.load_state_dict(load_file(folder / MODEL))
     except (SafetensorError, OSError, RuntimeError) as error:

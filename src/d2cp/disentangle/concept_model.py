@@ -15,15 +15,16 @@ from d2cp.disentangle.batch_norm import BatchNorm1d
 from d2cp.disentangle.denoiser import Sketch, build_denoiser
 from d2cp.disentangle.diffusion import alphas_cumprod, noise_from_z0
 from d2cp.disentangle.encoder import build_encoder
+from d2cp.disentangle.given_scalars import GivenScalars
 from d2cp.disentangle.guide import Guide
 from d2cp.disentangle.latent_space import Space
 from d2cp.disentangle.tokens import build_tokens
 
 
 class ConceptModel(nn.Module):
-    """EncDiff, with the last scalars taken from the guide where there is one.
+    """EncDiff, with the last scalars taken from the guide where there is one, then from `given`.
 
-    The space and the guide are finished, and frozen, before the rest trains.
+    The space, the guide and what is given are finished, and frozen, before the rest trains.
     """
 
     latent_mean: Tensor
@@ -31,10 +32,15 @@ class ConceptModel(nn.Module):
     alpha_bar: Tensor
 
     def __init__(
-        self, config: DisentangleConfig, space: Space, guide: Guide | None, seed: int
+        self,
+        config: DisentangleConfig,
+        space: Space,
+        guide: Guide | None,
+        seed: int,
+        given: GivenScalars | None = None,
     ) -> None:
         super().__init__()
-        self.config, self.space, self.guide = config, space, guide
+        self.config, self.space, self.guide, self.given = config, space, guide, given
         with seeded(seed, "disentangle/init"):
             free = config.concepts - self.guided
             self.encoder = build_encoder(
@@ -61,23 +67,25 @@ class ConceptModel(nn.Module):
 
     @property
     def guided(self) -> int:
-        """How many of the scalars, the last ones, come from the guide."""
-        return 0 if self.guide is None else self.guide.concepts
+        """How many of the scalars, the last ones, come from the guide or were given."""
+        guide = 0 if self.guide is None else self.guide.concepts
+        return guide + (0 if self.given is None else self.given.count)
 
     def scalars(self, images: Tensor, guided: Tensor) -> Tensor:
-        """S (Eq. weight_definition): the encoder's scalars, then the guide's [B,G]."""
+        """S (Eq. weight_definition): the encoder's scalars, then the guide's and given ones."""
         return torch.cat([self.norm(self.encoder(images)), guided], dim=1)
 
     def split(self, scalars: Tensor) -> tuple[Tensor, Tensor]:
-        """[B,K] to the encoder's scalars and the guide's."""
+        """[B,K] to the encoder's scalars and the others."""
         free = self.config.concepts - self.guided
         return scalars[:, :free], scalars[:, free:]
 
     def guided_scalars(self, images: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """The guide's scalars of these rows of the table [B,G]; G = 0 without a guide."""
-        if self.guide is None:
-            return images.new_zeros(len(images), 0)
-        return self.guide.scalars(images, rows)
+        """The guide's scalars of these rows of the table, then the given ones: [B,G]."""
+        found = images.new_zeros(len(images), 0)
+        if self.guide is not None:
+            found = self.guide.scalars(images, rows)
+        return found if self.given is None else torch.cat([found, self.given(rows)], dim=1)
 
     def concept_tokens(self, scalars: Tensor) -> Tensor:
         """Φ(S) (Eq. mapping_function): [B,K] to [B,K,D]."""

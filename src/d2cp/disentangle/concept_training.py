@@ -24,6 +24,7 @@ from d2cp.disentangle.concept_loop import MetricsSink, ProgressFactory, Recipe, 
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.correlation import squared_correlation, squared_correlation_within
 from d2cp.disentangle.diffusion import add_noise, biased_times, min_snr_weight, noise_loss
+from d2cp.disentangle.given_scalars import GivenScalars
 from d2cp.disentangle.guide import Guide, cross_fitted
 from d2cp.disentangle.guide_training import train_guide
 from d2cp.disentangle.latent_space import PixelSpace, Space
@@ -43,8 +44,10 @@ def train_concepts(
     checkpointer: Checkpointer | None = None,
     progress: ProgressFactory = show_progress,
     log: MetricsSink | None = None,
+    given: NDArray[np.float32] | None = None,
 ) -> ConceptModel:
-    """The concept model of the images `rows`. Their labels `y` reach the guide only."""
+    """The concept model of the images `rows`. Their labels `y` reach the guide only. `given` are
+    scalars of every row of the table that become concepts as they are."""
     if len(rows) == 0:
         raise TrainingError("there is no image to train on", expected="a train split with images")
     accelerator = make_accelerator(config.precision)
@@ -60,7 +63,10 @@ def train_concepts(
         guided = guide.scalars_from(logits, guide.folds)
         foreseen = cross_fitted(logits, guide.folds).argmax(1).cpu().numpy()
         weights = draw_weights(foreseen, y, config.guide.balance)
-    model = ConceptModel(config, space, guide, seed).to(accelerator.device)
+    fixed = None if given is None or not given.shape[1] else GivenScalars.of(given)
+    model = ConceptModel(config, space, guide, seed, fixed).to(accelerator.device)
+    if model.given is not None:
+        guided = torch.cat([guided, model.given(rows)], dim=1)
     _set_latent_scale(model, store, rows, seed)
     latents = _all_latents(model, store, rows) if space.quantises else None
 

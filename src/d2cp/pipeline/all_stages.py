@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from d2cp.backbone import load_backbone
@@ -16,12 +17,13 @@ def run_stages(
     context: Context,
     *,
     corrections: Path | None = None,
+    findings: Sequence[int] = (),
     control: bool = True,
 ) -> None:
-    """Discover → environments → control and dual-branch model → evaluate."""
+    """Scan and discover → environments → control and dual-branch model → evaluate."""
     side = context.config.debias.image_size
     load_backbone(context.config.backbone).grid(side, side)  # told now, not after stage 1
-    found = discover(context, corrections)
+    found = discover(context, corrections, findings)
     bits = environments(context, found)
     labels = labels_of(context, found, bits)
     models = {"erm": train(context, "erm", labels)} if control else {}

@@ -1,12 +1,14 @@
 """What a person corrected in a report: a small JSON file that mining takes into account.
 
 {"schema": 1, "data": fingerprint, "concepts_are_class": [k, ...], "flip": {image id: value, ...}}
+and, where a scan has findings, either of
+"findings_are_class": [rank, ...], "finding_flip": {rank: {image id: value, ...}}
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ SCHEMA = 1
 MANY = 10_000  # concepts or values: no run has so many
 MAX_BYTES = 256 * 2**20
 _KEYS = ("schema", "data", "concepts_are_class", "flip")
+_OPTIONAL = ("findings_are_class", "finding_flip")
 _SOURCE = "a file saved from the report of a run on this data set"
 
 
@@ -29,14 +32,24 @@ class CorrectionsError(D2CPError):
 
 @dataclass(frozen=True, kw_only=True)
 class Corrections:
-    """Concepts that are the class itself (never mined), and images with another pseudo value."""
+    """Concepts and findings that are the class itself (never used), and images with another value:
+    of the pseudo attribute (`flip`), or of a finding."""
 
     data: str
     concepts_are_class: tuple[int, ...] = ()
     flip: Mapping[str, int] = field(default_factory=dict)
+    findings_are_class: tuple[int, ...] = ()
+    finding_flip: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
 
-    def check(self, *, fingerprint: str, ids: Sequence[str], concepts: int) -> None:
-        """Refuse what does not fit a data set with these images and K `concepts`."""
+    @property
+    def flips(self) -> int:
+        return len(self.flip) + sum(len(flips) for flips in self.finding_flip.values())
+
+    def check(
+        self, *, fingerprint: str, ids: Sequence[str], concepts: int, ranks: Collection[int] = ()
+    ) -> None:
+        """Refuse what does not fit a data set with these images, K `concepts` and findings of
+        these `ranks`."""
         if self.data != fingerprint:
             raise CorrectionsError(
                 f"the corrections belong to another data set (fingerprint {self.data})",
@@ -56,7 +69,16 @@ class Corrections:
                 expected="a concept that is left to be mined",
                 remedy="leave one out, or train without d2cp: there is no shortcut to remove",
             )
-        unknown = sorted(set(self.flip).difference(ids))
+        absent = [r for r in (*self.findings_are_class, *self.finding_flip) if r not in ranks]
+        if absent:
+            there = ", ".join(str(r) for r in ranks)
+            raise CorrectionsError(
+                f"the corrections name finding {absent[0]}",
+                expected=f"one of {there}" if there else "a run that starts from a scan",
+                remedy="use a file saved from the report of this run",
+            )
+        named = set(self.flip).union(*self.finding_flip.values())
+        unknown = sorted(named.difference(ids))
         if unknown:
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             raise CorrectionsError(
@@ -96,7 +118,7 @@ def load_corrections(path: Path | str) -> Corrections:
         ) from error
     except (ValueError, RecursionError) as error:  # bad UTF-8 or JSON, a key twice, nested deeply
         raise CorrectionsError(f"{path}: {error}", expected=_SOURCE) from error
-    if not isinstance(raw, dict) or set(raw) != set(_KEYS):
+    if not isinstance(raw, dict) or set(raw).difference(_OPTIONAL) != set(_KEYS):
         found = ", ".join(sorted(raw)) if isinstance(raw, dict) else type(raw).__name__
         raise CorrectionsError(f"{path} holds {found}", expected=f"the keys {', '.join(_KEYS)}")
     if raw["schema"] != SCHEMA or isinstance(raw["schema"], bool):
@@ -109,20 +131,42 @@ def load_corrections(path: Path | str) -> Corrections:
         raise CorrectionsError(
             f"{path}: data = {_short(raw['data'])}", expected="a fingerprint (text)"
         )
-    concepts = raw["concepts_are_class"]
-    if not isinstance(concepts, list) or not all(_is_index(k) for k in concepts):
+    concepts, findings = raw["concepts_are_class"], raw.get("findings_are_class", [])
+    for name, listed in (("concepts_are_class", concepts), ("findings_are_class", findings)):
+        if not isinstance(listed, list) or not all(_is_index(k) for k in listed):
+            raise CorrectionsError(
+                f"{path}: {name} = {_short(listed)}",
+                expected=f"a list of {name.split('_')[0][:-1]} numbers",
+            )
+    of_findings = raw.get("finding_flip", {})
+    if not isinstance(of_findings, dict) or not all(
+        rank.isdecimal() and len(rank) < 6 for rank in of_findings
+    ):
         raise CorrectionsError(
-            f"{path}: concepts_are_class = {_short(concepts)}", expected="a list of concept numbers"
+            f"{path}: finding_flip = {_short(of_findings)}",
+            expected='{"rank": {"image id": value}}',
         )
-    flip = raw["flip"]
-    if not isinstance(flip, dict):
-        raise CorrectionsError(f"{path}: flip = {_short(flip)}", expected='{"image id": value}')
-    for image, value in flip.items():
+    return Corrections(
+        data=raw["data"],
+        concepts_are_class=tuple(sorted(set(concepts))),
+        flip=_flips(path, "flip", raw["flip"]),
+        findings_are_class=tuple(sorted(set(findings))),
+        finding_flip={
+            int(rank): _flips(path, f"finding_flip.{rank}", flips)
+            for rank, flips in of_findings.items()
+        },
+    )
+
+
+def _flips(path: Path, name: str, flips: Any) -> dict[str, int]:
+    if not isinstance(flips, dict):
+        raise CorrectionsError(f"{path}: {name} = {_short(flips)}", expected='{"image id": value}')
+    for image, value in flips.items():
         if not _is_index(value):
             raise CorrectionsError(
-                f"{path}: flip[{_short(image)}] = {_short(value)}", expected="0, 1, ..."
+                f"{path}: {name}[{_short(image)}] = {_short(value)}", expected="0, 1, ..."
             )
-    return Corrections(data=raw["data"], concepts_are_class=tuple(sorted(set(concepts))), flip=flip)
+    return flips
 
 
 def _short(value: Any) -> str:

@@ -12,7 +12,7 @@ from d2cp.core.arrays import Ints
 from d2cp.core.files import write_csv, write_json
 from d2cp.environments.cross_risk import discover_environments
 from d2cp.pipeline.context import Context
-from d2cp.pipeline.discovery import Discovery
+from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.frozen_features import features
 from d2cp.pipeline.pseudo_source import pseudo_attribute
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -42,17 +42,18 @@ def open_run(
     force: bool = False,
     tensorboard: bool = False,
     wait: bool = False,
+    splits: Sequence[str] = ("train", "val"),
 ) -> Iterator[Context]:
     """Lock the run, refuse one that was started with other settings, write the data stage.
 
     `wait` for a run that another process holds, where that is not refused. `place` is where a
-    person found the data set: commands that the run prints name it.
+    person found the data set: commands that the run prints name it. `splits` must have images.
     """
     from d2cp.core.machine import describe
 
     for precision in (config.disentangle.precision, config.debias.precision):
         require_precision(precision)
-    _require_splits(table)
+    _require_splits(table, splits)
     quiet = quiet or not is_main()
     bounded = bound(table, config)
     run = RunDirectory(out)
@@ -103,12 +104,12 @@ def bound(table: Table, config: Config) -> Table:
     return table.subset(np.flatnonzero(np.isin(table.ids, chosen.ids)))
 
 
-def _require_splits(table: Table) -> None:
-    for name in ("train", "val"):
+def _require_splits(table: Table, splits: Sequence[str]) -> None:
+    for name in splits:
         if not len(table.rows(name)):
             raise DataError(
                 f"{table.name!r} has no images in split {name!r}",
-                expected="images to train on and images to validate on",
+                expected=f"images in {' and in '.join(splits)}",
                 remedy="see `d2cp check` for the counts that were found",
             )
 

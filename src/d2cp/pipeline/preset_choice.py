@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from d2cp.config import Config
 from d2cp.config.request import Request
+from d2cp.config.whole import config_from_dict
 from d2cp.core.files import read_json
 from d2cp.data.images import FORMATS, UnreadableError
 from d2cp.data.source import EncodedSource
@@ -71,7 +73,7 @@ def settle(request: Request, table: Table, out: Path | str | None = None) -> tup
     side, said = usual_side(table), ""
     preset = request.preset
     if preset is None:
-        choice = _as_started(out) or choose_preset(side, has_accelerator())
+        choice = _preset_started(out) or choose_preset(side, has_accelerator())
         preset, said = choice.preset, str(choice)
     config = request.config(preset)
     if (
@@ -89,9 +91,18 @@ def settle(request: Request, table: Table, out: Path | str | None = None) -> tup
     return config, said
 
 
-def _as_started(out: Path | str | None) -> PresetChoice | None:
-    path = None if out is None else Path(out) / "run.json"
-    if path is None or not path.is_file():
-        return None
-    preset = read_json(path).get("config", {}).get("preset")
+def as_started(out: Path | str) -> Config | None:
+    """The whole configuration of the run that was started there."""
+    values = _recorded(out)
+    return None if values is None else config_from_dict(values)
+
+
+def _preset_started(out: Path | str | None) -> PresetChoice | None:
+    preset = (_recorded(out) or {}).get("preset") if out is not None else None
     return None if preset is None else PresetChoice(str(preset), "as this run was started")
+
+
+def _recorded(out: Path | str) -> dict[str, Any] | None:
+    path = Path(out) / "run.json"
+    values = read_json(path).get("config") if path.is_file() else None
+    return values if isinstance(values, dict) else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from d2cp.core.arrays import Ints
 from d2cp.debias.labels import pseudo_labels
 from d2cp.pipeline.context import Context
-from d2cp.pipeline.discovery import Discovery
+from d2cp.pipeline.discovered import Discovery
 
 
 @dataclass(frozen=True)

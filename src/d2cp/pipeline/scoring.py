@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from d2cp.backbone import Backbone, load_backbone
-from d2cp.core.arrays import Ints
+from d2cp.core.arrays import UNKNOWN, Ints
 from d2cp.core.device import process_state
 from d2cp.core.files import write_csv, write_json
 from d2cp.core.processes import is_main
@@ -22,20 +22,25 @@ from d2cp.debias.logits import predict_logits
 from d2cp.debias.trained_files import Artifact
 from d2cp.evaluate.choice import Choice, choose
 from d2cp.evaluate.gradcam import changed_rows, write_gradcam
+from d2cp.evaluate.reliance import reliance
 from d2cp.evaluate.result import Grouping, score
 from d2cp.pipeline.context import Context
-from d2cp.pipeline.discovery import Discovery
+from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.frozen_features import load_features
+from d2cp.scan.finding import Scan
+from d2cp.scan.scanned_rows import ScannedRows
 
 METHOD = {"erm": "erm", "debias": "d2cp"}
-CHOICE = "choice.json"
+CHOICE, RELIANCE = "choice.json", "reliance.json"
 
 
 def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) -> Path:
-    """`results.json`, `predictions.csv` and, where there is a control, which of the two is
-    recommended (`choice.json`) and Grad-CAM pairs."""
+    """`results.json`, `predictions.csv`; where there are findings, how far the models lean on each
+    (`reliance.json`); where there is a control, which of the two is recommended (`choice.json`)
+    and Grad-CAM pairs."""
     config = context.config
-    inputs = context.inputs("evaluate", without={"erm", "debias"} - models.keys())
+    left_out = {"erm", "debias"} - models.keys() | ({"scan"} if found.scan is None else set())
+    inputs = context.inputs("evaluate", without=left_out)
 
     def make(folder: Path) -> None:
         table = context.table
@@ -49,6 +54,8 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
         rules = {METHOD[k]: selection_used(model.trained.config) for k, model in models.items()}
         write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
+        if found.scan is not None:
+            write_json(folder / RELIANCE, _reliance(context, found, found.scan, rows, answers))
         if len(models) == 2 and is_main():
             choice = _choice(context, found, rows, answers)
             write_json(folder / CHOICE, choice.to_dict())
@@ -119,6 +126,18 @@ def _results(
             )
             results.append(result.to_dict())
     return results
+
+
+def _reliance(
+    context: Context, found: Discovery, scan: Scan, rows: Ints, answers: dict[str, Ints]
+) -> dict[str, Any]:
+    table = context.blind
+    whole = {}
+    for name, predicted in answers.items():
+        whole[name] = np.full(len(table), UNKNOWN, dtype=np.int64)
+        whole[name][rows] = predicted
+    known = ScannedRows(table.ids.tolist(), table.y, table.split, tuple(table.class_names))
+    return reliance(whole, known, scan.findings, found.summary.get("findings", ()))
 
 
 def _choice(context: Context, found: Discovery, rows: Ints, answers: dict[str, Ints]) -> Choice:

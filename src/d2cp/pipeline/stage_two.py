@@ -22,7 +22,7 @@ from d2cp.debias.settings_search import ALL, PLAIN, Draw, draw_settings, search
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
 from d2cp.pipeline.context import Context
-from d2cp.pipeline.discovery import Discovery
+from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.environment_bits import Bits
 from d2cp.pipeline.frozen_features import load_features
 from d2cp.pipeline.pseudo_source import pseudo_attribute

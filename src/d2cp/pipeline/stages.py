@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from d2cp.config import Config
+from d2cp.config.scan import ScanSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,23 +24,37 @@ class Stage:
     report: str = ""  # heading under which the report lists that summary
 
 
+def _findings(config: Config) -> int:
+    """Concepts that a scan gives at most."""
+    return config.scan.concepts if config.scan.use else 0
+
+
 STAGES = (
     Stage(
         name="data",
         reads=("seed", "train_limit", "val_limit", "test_limit", "disentangle.size"),
         writes=("summary.json", "table.csv"),
     ),
-    Stage(name="scan", writes=("findings.json", "scores.csv", "scan.safetensors", "pictures/")),
+    Stage(
+        name="scan",
+        after=("data",),
+        settings=lambda config: config.scan.of_lenses(),
+        reads=("seed", *(f"scan.{name}" for name in ScanSettings().of_lenses())),
+        writes=("findings.json", "scores.csv", "scan.safetensors", "pictures/"),
+    ),
     Stage(
         name="disentangle",
-        after=("data",),
-        settings=lambda config: asdict(config.disentangle),
-        reads=("seed", "disentangle"),
+        after=("data", "scan"),  # the scan where `scan.use` is on
+        settings=lambda config: [
+            asdict(config.disentangle),
+            config.scan.use * config.scan.concepts,
+        ],
+        reads=("seed", "disentangle", "scan.use", "scan.concepts"),
         writes=("model.json", "model.safetensors", "concepts.safetensors"),
     ),
     Stage(
         name="mine",
-        after=("disentangle",),
+        after=("scan", "disentangle"),  # one of them, or both
         settings=lambda config: asdict(config.mine),
         reads=("seed", "mine"),
         writes=("mined.json", "mined.safetensors", "pseudo.csv", "summary.json", "pictures/"),
@@ -76,8 +91,8 @@ STAGES = (
     ),
     Stage(
         name="evaluate",
-        after=("mine", "erm", "debias"),
-        writes=("results.json", "predictions.csv", "choice.json", "gradcam/"),
+        after=("scan", "mine", "erm", "debias"),
+        writes=("results.json", "predictions.csv", "choice.json", "reliance.json", "gradcam/"),
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from d2cp.core.files import read_json, write_text
 from d2cp.core.run_directory import RunDirectory
@@ -10,6 +11,7 @@ from d2cp.data.place import Place
 from d2cp.data.table import Table
 from d2cp.errors import D2CPError
 from d2cp.report.comparison_page import compare_page
+from d2cp.report.finding_parts import findings_shown
 from d2cp.report.html import render
 from d2cp.report.page import load_pictures, run_page
 from d2cp.report.payload import IMAGE_LIMIT, ReportData, gather
@@ -38,16 +40,26 @@ def write_report(
     if comparison.is_file():
         write_text(target, render("compare.html.jinja", compare_page(read_json(comparison))))
         return target
-    if run.has("scan") and not run.has("data"):
+    if run.has("scan") and not run.has("mine"):
         write_text(target, render("scan.html.jinja", scan_page(run, table)))
         return target
     data = gather(run, images)
-    pictures = load_pictures(data)
-    budget = max(LEAST_BYTES, TOTAL_BYTES - sum(len(p.data) for p in pictures.values()))
+    pictures, findings = load_pictures(data), _findings(data)
+    shown = [*pictures.values(), *(p["file"] for f in findings for p in f["pictures"])]
+    budget = max(LEAST_BYTES, TOTAL_BYTES - sum(len(p.data) for p in shown))
     thumbs, note = _thumbnails(data, table, budget)
     steps = commands(run.path, data.description, summarise(run))
-    write_text(target, render("run.html.jinja", run_page(data, pictures, thumbs, note, steps)))
+    page = run_page(data, pictures, thumbs, note, steps, findings)
+    write_text(target, render("run.html.jinja", page))
     return target
+
+
+def _findings(data: ReportData) -> list[dict[str, Any]]:
+    """Those of the run's scan, where it has one."""
+    if not data.scan:
+        return []
+    used = data.finding.ranks if data.finding else ()
+    return findings_shown(data.scan, data.run / "scan", used, data.reliance)
 
 
 def _thumbnails(data: ReportData, table: Table | None, budget: int) -> tuple[dict[int, bytes], str]:

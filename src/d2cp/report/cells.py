@@ -35,10 +35,16 @@ class ValueName:
 
     value: int
     hint: str
+    own: str = ""
+    """What a finding calls it."""
+
+    @property
+    def plain(self) -> str:
+        return self.own or f"value {self.value}"
 
     @property
     def text(self) -> str:
-        return f"value {self.value}" + (f" ({self.hint})" if self.hint else "")
+        return self.plain + (f" ({self.hint})" if self.hint else "")
 
 
 def value_names(
@@ -46,9 +52,10 @@ def value_names(
     counts: Ints,
     class_names: Sequence[str],
     attribute_names: Sequence[str] | None,
+    own: Sequence[str] = (),
 ) -> list[ValueName]:
     """Named after the true attribute most of its images have, where one is known; else after the
-    class in which the value is usual."""
+    class in which the value is usual. `own` are names that the values have already."""
     names = []
     typical = typical_values(counts)
     for value in range(counts.shape[1]):
@@ -62,7 +69,8 @@ def value_names(
             homes = [class_names[c] for c in np.flatnonzero(typical == value).tolist()]
             if 0 < len(homes) <= 2:
                 hint = "usual in " + " and ".join(homes)
-        names.append(ValueName(value=value, hint=hint))
+        called = own[value] if value < len(own) else ""
+        names.append(ValueName(value=value, hint=hint, own=called))
     return names
 
 

@@ -56,13 +56,16 @@ def run_page(
     thumbs: Mapping[int, bytes],
     image_note: str,
     steps: list[Step],
+    findings: list[dict[str, Any]],
 ) -> dict[str, Any]:
+    """`findings` is what `findings_shown` makes of the run's scan."""
     return {
         "data": data,
         "title": f"{data.name}: D2CP report",
         "verdict": VERDICTS.get(data.finding.verdict, "") if data.finding else "Not mined yet",
         "known_values": _known_values(data),
-        "clues": clues(data.finding.evidence) if data.finding else [],
+        "clues": clues(data.finding.evidence) if data.finding and data.finding.evidence else [],
+        "scan_findings": findings,
         "more_evidence": _more_evidence(data),
         "recall": _recall(data),
         "pictures": [{"file": pictures[one.path], "about": one} for one in _mined(data)],
@@ -93,7 +96,7 @@ def _known_values(data: ReportData) -> str:
     if data.finding is None or data.finding.verdict == "none" or data.attribute_names is None:
         return ""
     named = [v for v in data.values if v.hint.startswith("mostly")]
-    return ", ".join(f"value {v.value} is {v.hint}" for v in named)
+    return ", ".join(f"{v.plain} is {v.hint}" for v in named)
 
 
 def _more_evidence(data: ReportData) -> list[tuple[str, str]]:

@@ -25,7 +25,9 @@ from d2cp.report.cells import (
     typical_values,
     value_names,
 )
+from d2cp.report.finding_parts import read_findings
 from d2cp.report.image_choice import Sample, choose, kinds
+from d2cp.report.named_findings import named_findings
 from d2cp.report.outcomes import Outcome, outcomes
 from d2cp.report.rows import Rows, read_rows
 
@@ -70,6 +72,11 @@ class Finding:
     warnings: tuple[str, ...]
     values: int
     pictures: tuple[MinedPicture, ...]
+    ranks: tuple[int, ...] = ()
+    """Findings of a scan that it is made of; none: mined concepts."""
+    named: tuple[str, ...] = ()
+    """The option that asked for these."""
+    value_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +101,8 @@ class ReportData:
     choice: Mapping[str, Any]
     confusions: tuple[Confusion, ...]
     gradcam: tuple[GradCam, ...]
+    scan: Mapping[str, Any]  # findings.json, empty without one
+    reliance: Mapping[str, Any]
     stage_parts: Mapping[str, Mapping[str, Any]]  # heading -> summary of a stage
     sample: Sample
     kinds: NDArray[np.int8]
@@ -124,7 +133,8 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
         for split in rows.splits()
     }
     reference = cells.get("train", next(iter(cells.values())))
-    names = value_names(rows, reference, class_names, attribute_names) if finding else []
+    own = finding.value_names if finding else ()
+    names = value_names(rows, reference, class_names, attribute_names, own) if finding else []
 
     def named(key: str, grouping: str) -> str:
         return group_name(key, grouping, class_names, attribute_names)
@@ -159,6 +169,8 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
             confusions(rows, found[0].split, len(class_names), count) if found else []
         ),
         gradcam=cams,
+        scan=read_findings(run) if run.has("scan") else {},
+        reliance=_optional(run, "evaluate", "reliance.json"),
         stage_parts={
             s.report: _optional(run, s.name, s.summary) for s in STAGES if s.report and s.summary
         },
@@ -194,6 +206,9 @@ def _finding(run: RunDirectory) -> Finding:
         values=int(found.get("values", 2)),
         warnings=tuple(visible(w) for w in found.get("warnings", [])),
         pictures=tuple(p for p in pictures if p.path.is_file()),
+        ranks=tuple(int(rank) for rank in found.get("findings", [])),
+        named=named_findings(found),
+        value_names=tuple(visible(name) for name in found.get("value_names", [])),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,13 @@ from d2cp.core.run_directory import RunDirectory
 from d2cp.core.text import visible
 from d2cp.data.place import Place
 from d2cp.data.table import Table
-from d2cp.errors import D2CPError, RunError
-from d2cp.report.encode import data_uri, picture
+from d2cp.errors import D2CPError
+from d2cp.report.encode import data_uri
+from d2cp.report.finding_parts import findings_shown, read_findings
 from d2cp.report.html import embedded_json
 from d2cp.report.page import VERDICTS
-from d2cp.report.steps import Step
+from d2cp.report.steps import Step, commands
+from d2cp.report.summary import summarise
 from d2cp.report.thumbs import load_thumbnails
 from d2cp.report.words import count, flatten, percent
 
@@ -26,22 +27,12 @@ FOUND, WEAK = "found", "weak"
 SHOWN = 12  # images of each list
 LISTED = 40  # lines of a list without pictures
 THUMB_BYTES = 1_200_000
-LENS_WORDS = {
-    "local pattern": "Something small, anywhere in the picture: a mark, a label, an object beside "
-    "the one you mean.",
-    "texture": "What the picture is made of all over: grass, water, grain.",
-    "colour": "Which colours there are, wherever they are.",
-    "layout": "What is bright or coloured where, at the coarsest: horizon, vignette, pose.",
-    "sharpness": "How sharp, noisy or compressed the picture is.",
-    "border": "The outermost strips and the corners: frames, time stamps, cropping.",
-    "file": "The file and not the picture: size, format, compression, camera.",
-}
 
 
 def scan_page(run: RunDirectory, table: Table | None = None) -> dict[str, Any]:
     """`table` is the data set where the caller has it in hand; else it is found again."""
     folder = run.artifact("scan")
-    whole = read_json(folder / "findings.json")
+    whole = read_findings(run)
     data = whole["data"]
     classes = [visible(name) for name in data["class_names"]]
     predictions = folder / "predictions.json"
@@ -56,7 +47,7 @@ def scan_page(run: RunDirectory, table: Table | None = None) -> dict[str, Any]:
         "headline": headline(whole["findings"], classes),
         "images": sum(n for cells in data["counts"].values() for n in cells.values()),
         "classes": classes,
-        "findings": [_finding(f, whole, classes, folder) for f in whole["findings"]],
+        "findings": findings_shown(whole, folder),
         "predictions": None if answers is None else _answers(answers, thumbs),
         "copies": [_visible(c) for c in review["copies"][:LISTED]],
         "copies_total": review["copies_total"],
@@ -67,8 +58,8 @@ def scan_page(run: RunDirectory, table: Table | None = None) -> dict[str, Any]:
         "labels_total": review["labels_total"],
         "notes": [visible(n) for n in (*data["warnings"], *data["notes"], *whole["notes"])],
         "image_note": note,
-        "steps": _steps(run, whole["outcome"]),
-        "settings": flatten(run.description.get("scan_settings", {})),
+        "steps": _steps(run),
+        "settings": flatten(run.description.get("config", {}).get("scan", {})),
         "version": visible(run.description.get("version", "")),
         "fingerprint": visible(run.description["data"]["fingerprint"]),
         "seconds": run.manifest("scan")["seconds"],
@@ -94,52 +85,6 @@ def headline(findings: list[dict[str, Any]], classes: list[str]) -> str:
         further = f"; {count(more, 'further finding')} stand{'s' if more == 1 else ''} beside it"
         return f"A model could cheat: {told}{further if more else ''}."
     return "No lens tells the classes better than labels dealt at random."
-
-
-def _finding(
-    f: Mapping[str, Any], whole: Mapping[str, Any], classes: list[str], folder: Path
-) -> dict[str, Any]:
-    names = [visible(name) for name in f["value_names"]]
-    cells = whole["cells"][str(f["rank"])]
-    split = "train" if "train" in cells else next(iter(cells))
-    counts = np.array(cells[split])
-    shown = [p for p in whole["pictures"] if p["finding"] == f["rank"]]
-    return {
-        **f,
-        "name": visible(f["name"]),
-        "value_names": names,
-        "lens_words": LENS_WORDS.get(f["lens"], "A column of your own."),
-        "lenses": [visible(name) for name in f["lenses"]],
-        "reasons": [visible(reason) for reason in f["reasons"]],
-        "sentence": _sentence(names, classes, counts),
-        "bar": round(200 * min(1.0, max(0.0, f["strength"])), 1),
-        "counts": counts,
-        "pictures": [
-            {
-                "file": picture(_inside(folder, p["file"])),
-                "title": visible(p["title"]),
-                "caption": visible(p["caption"]),
-            }
-            for p in shown
-        ],
-    }
-
-
-def _sentence(names: list[str], classes: list[str], counts: Any) -> str:
-    """Which value goes with which class, and how many training images do not follow."""
-    against = int(counts.sum() - np.trace(counts))
-    total = int(counts.sum())
-    rest = f"{count(against, 'image')} of {total:,} in training go against it"
-    if len(classes) == 2:
-        return f"“{names[0]}” goes with {classes[0]}, “{names[1]}” with {classes[1]}; {rest}."
-    return f"Each class has its own look of this kind; {rest}."
-
-
-def _inside(folder: Path, name: str) -> Path:
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise RunError(f"{folder}: a picture outside of the scan, {visible(name)}")
-    return path
 
 
 def _visible(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,23 +133,14 @@ def _thumbnails(
         return {}, f"The images could not be read again, so they are named only: {reason}"
 
 
-def _steps(run: RunDirectory, outcome: str) -> list[Step]:
-    data = run.description["data"]
-    found = Place.from_record(data)
+def _steps(run: RunDirectory) -> list[Step]:
+    """The next commands, and what a model's own predictions would tell."""
+    found = Place.from_record(run.description["data"])
     place = shlex.join([found.data, *found.options()])
-    target = shlex.quote(str(run.path))
-    steps = [
-        Step(
-            text="Does a model of yours lean on it? A CSV with image and predicted class tells.",
-            command=f"d2cp scan {place} --out {target} --predictions predictions.csv",
-        ),
-        Step(text="Every figure again, for a script.", command=f"d2cp show {target} --json"),
-    ]
-    if outcome != "none":
-        new = shlex.quote(f"{run.path}-run")
-        train = Step(
-            text="Train a classifier that does not use the shortcut.",
-            command=f"d2cp run {place} --out {new}",
-        )
-        steps.insert(0, train)
-    return steps
+    own = Step(
+        text="Does a model of yours lean on it? A CSV with image and predicted class tells.",
+        command=f"d2cp scan {place} --out {shlex.quote(str(run.path))} "
+        "--predictions predictions.csv",
+    )
+    steps = commands(run.path, run.description, summarise(run))
+    return [*steps[:-1], own, steps[-1]]

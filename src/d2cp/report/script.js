@@ -216,14 +216,14 @@ function listFlips() {
   tellCount();
 }
 
-function markedConcepts() {
-  return [...document.querySelectorAll("input[name=concept]:checked")].map((box) =>
+function marked(name) {
+  return [...document.querySelectorAll(`input[name=${name}]:checked`)].map((box) =>
     Number(box.value),
   );
 }
 
 function tellCount() {
-  const total = flips.size + markedConcepts().length;
+  const total = flips.size + marked("concept").length + marked("finding").length;
   byId("save").textContent = total ? `Save corrections (${total})` : "Save corrections";
   byId("saved").textContent = "";
 }
@@ -231,7 +231,7 @@ function tellCount() {
 function setUpCorrections() {
   const save = byId("save");
   if (!save) return;
-  for (const box of document.querySelectorAll("input[name=concept]")) {
+  for (const box of document.querySelectorAll("input[name=concept], input[name=finding]")) {
     box.addEventListener("change", () => {
       unsaved = true;
       tellCount();
@@ -241,9 +241,11 @@ function setUpCorrections() {
     const file = {
       schema: 1,
       data: payload.data,
-      concepts_are_class: markedConcepts(),
+      concepts_are_class: marked("concept"),
       flip: Object.fromEntries([...flips].map(([id, flip]) => [id, flip.value])),
     };
+    const findings = marked("finding");
+    if (findings.length) file.findings_are_class = findings;
     download("corrections.json", "application/json", `${JSON.stringify(file, null, 2)}\n`);
     unsaved = false;
     byId("saved").textContent = "Saved as corrections.json in your downloads.";

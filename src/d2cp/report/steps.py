@@ -16,6 +16,7 @@ from d2cp.core.arrays import Ints
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.coloured import EMBEDDED_SETS
 from d2cp.data.place import Place
+from d2cp.report.named_findings import named_findings
 from d2cp.report.payload import ReportData
 from d2cp.report.summary import summarise
 from d2cp.report.words import SPLIT_WORDS, percent
@@ -62,13 +63,35 @@ def commands(path: Path, description: Mapping[str, Any], whole: Mapping[str, Any
         steps.append(
             Step(
                 text="Train a classifier that does not use the shortcut; what is done is kept.",
-                command=run_command(path, description),
+                command=run_command(path, description, named_findings(whole["discover"])),
             )
         )
+    elif "findings" in whole:
+        steps += _from_scan(path, description, whole["findings"])
     steps.append(
         Step(text="Every figure again, for a script.", command=f"d2cp show {target} --json")
     )
     return steps
+
+
+def _from_scan(
+    path: Path, description: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]
+) -> list[Step]:
+    """The run that goes on from the scan, and one that mends several findings at once."""
+    found = [str(f["rank"]) for f in findings if f["outcome"] == "found"]
+    ranks = found or [str(f["rank"]) for f in findings if f["outcome"] == "weak"][:1]
+    if not ranks:
+        return []
+    several = "these findings" if len(ranks) > 1 else f"finding {ranks[0]}"
+    if "config" not in description:  # of a version whose scans could not be gone on from
+        path = path.with_name(f"{path.name}-run")
+    named = ("--findings", ",".join(ranks))
+    return [
+        Step(
+            text=f"Train a classifier that does not use {several}; the scan is kept.",
+            command=run_command(path, description, named),
+        )
+    ]
 
 
 def run_command(path: Path, description: Mapping[str, Any], extra: Sequence[str] = ()) -> str:
@@ -104,7 +127,8 @@ def _differences(usual: Mapping[str, Any], config: Mapping[str, Any], where: str
 def corrected_command(data: ReportData) -> str:
     """The run again with what a person saved from the report: the concepts are kept, mining and
     all that follows is done anew."""
-    return run_command(data.run, data.description, ("--corrections", "corrections.json"))
+    named = () if data.finding is None else data.finding.named
+    return run_command(data.run, data.description, (*named, "--corrections", "corrections.json"))
 
 
 def collect_more(data: ReportData) -> str:

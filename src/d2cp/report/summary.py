@@ -8,7 +8,11 @@ Keys, stable under `schema` 1; what a run does not have is absent:
             labels [{image, split, class, looks_like, sureness}], labels_total},
     predictions {file, column, images, splits, accuracy, findings [{rank, name, gap, interval,
                  leans, classes, victims [{image, split, class, predicted}], sentence}]},
-    discover {verdict, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r}, seconds},
+    discover {verdict, sentence, concepts, recall {split: {"y,a": r}}, balanced_accuracy {split: r},
+              warnings, seconds; of findings also: findings [rank], value_names,
+              merged [{class, value, into, images}], mined (what CBCM says beside them)},
+    reliance {images, splits, findings [{rank, name, used, erm {gap, interval, leans, victims},
+              d2cp {…}, change, change_interval, rise, sentence}]},
     results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
               groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
     choice {model: "d2cp" | "erm", sentences, erm {worst_group, group_mean, error}, d2cp {…},
@@ -17,6 +21,7 @@ Keys, stable under `schema` 1; what a run does not have is absent:
 `grouping` tells what the groups are: `true`, `pseudo` (suspected) or `class`. Attribute names,
 recall and balanced accuracy are there only where the data set names true attributes. `choice` is
 which classifier `d2cp export` ships, by validation's mined groups; without a control there is none.
+`gap` is the error rate against a finding minus that with it, `rise` whether it grew.
 """
 
 from __future__ import annotations
@@ -26,6 +31,8 @@ from typing import Any
 from d2cp.core.files import read_json
 from d2cp.core.run_directory import SCHEMA, RunDirectory
 from d2cp.pipeline.stages import STAGES
+
+STAGE_ONE = ("scan", "disentangle", "mine")
 
 
 def summarise(run: RunDirectory) -> dict[str, Any]:
@@ -44,8 +51,9 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
     results = []
     if run.has("evaluate"):
         results += read_json(run.file("evaluate", "results.json"))
-        if (run.path / "evaluate" / "choice.json").is_file():
-            whole["choice"] = read_json(run.file("evaluate", "choice.json"))
+        for name in ("choice", "reliance"):
+            if (run.path / "evaluate" / f"{name}.json").is_file():
+                whole[name] = read_json(run.file("evaluate", f"{name}.json"))
     if (run.path / "compare.json").is_file():
         results += read_json(run.path / "compare.json")["results"]
     if results:
@@ -58,6 +66,9 @@ def summarise(run: RunDirectory) -> dict[str, Any]:
 
 def _discover(run: RunDirectory) -> dict[str, Any]:
     found = read_json(run.file("mine", "summary.json"))
-    seconds = sum(run.manifest(s)["seconds"] for s in ("disentangle", "mine") if run.has(s))
-    keep = ("verdict", "sentence", "concepts", "recall", "balanced_accuracy", "warnings")
+    seconds = sum(run.manifest(s)["seconds"] for s in STAGE_ONE if run.has(s))
+    keep = (
+        *("verdict", "sentence", "concepts", "recall", "balanced_accuracy", "warnings"),
+        *("findings", "value_names", "merged", "mined"),
+    )
     return {**{k: found[k] for k in keep if k in found}, "seconds": round(seconds, 2)}

@@ -1,0 +1,64 @@
+"""The scan as a stage: the lenses look at the run's images, the findings are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from d2cp.config.scan import ScanConfig
+from d2cp.core.progress import Bar, progress
+from d2cp.data.source import ColouredSource
+from d2cp.data.store import ImageStore
+from d2cp.pipeline.context import Context
+from d2cp.scan.batched import Ints
+from d2cp.scan.details import DETAILS, add_details
+from d2cp.scan.eyes import Features, StoreEyes
+from d2cp.scan.finding import Scan
+from d2cp.scan.lenses.user_columns import read_columns
+from d2cp.scan.scan_files import load_scan, save_scan
+from d2cp.scan.scanner import rows_to_learn_from, scan
+
+
+def scan_stage(context: Context) -> Scan:
+    """What the lenses find; no true attribute is read. An unchanged scan is read back."""
+    config = ScanConfig.of(context.config.scan, context.config.seed)
+    columns = _columns(context)
+    inputs = context.inputs("scan", [columns, DETAILS])
+
+    def make(folder: Path) -> None:
+        table, store = context.blind, _images(context)
+        with progress(len(table), "looking", quiet=context.quiet) as bar:
+            fit = rows_to_learn_from(table, config)
+            eyes = _Watched(store, fit, config.centres, config.seed)
+            eyes.bar = bar
+            found = scan(table, eyes, fit, config, columns)
+        save_scan(found, table, folder)
+        add_details(found, table, store, folder, config.seed)
+
+    return load_scan(context.stage("scan", inputs, make, alone=True))
+
+
+class _Watched(StoreEyes):
+    """Eyes that tell how far they are."""
+
+    bar: Bar
+
+    def look(self, rows: Ints) -> tuple[Features, Features]:
+        found = super().look(rows)
+        self.bar.done += len(rows) - 1
+        self.bar.step(len(rows))
+        return found
+
+
+def _images(context: Context) -> ImageStore:
+    source, size = context.table.source, context.config.scan.size
+    return context.images(source.side if isinstance(source, ColouredSource) else size)
+
+
+def _columns(context: Context) -> dict[str, list[str]]:
+    names = context.config.scan.columns
+    if not names:
+        return {}
+    place = str(context.run.description["data"].get("path", context.table.name))
+    return read_columns(Path(place), names, np.asarray(context.table.ids).tolist())
