@@ -11,6 +11,7 @@ from PIL import Image
 
 from d2cp.cli import main
 from d2cp.core.run_directory import RunDirectory
+from d2cp.errors import RunError
 from d2cp.report.build import write_report
 from d2cp.report.scan_page import headline
 
@@ -89,6 +90,15 @@ def test_report_writes_it_again_and_without_the_data(scanned: Path, tmp_path: Pa
     finally:
         moved.rename(scanned / "data")
     assert "could not be read again" in page
+
+
+def test_a_scan_of_an_earlier_version_is_refused_in_words(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "old")
+    run.start({"version": "0.1", "data": {"name": "x", "fingerprint": "f"}, "scan_settings": {}})
+    with run.writing("scan", "inputs") as folder:
+        (folder / "findings.json").write_text('{"outcome": "none", "findings": [], "notes": []}')
+    with pytest.raises(RunError, match="earlier version: it has no data"):
+        write_report(run)
 
 
 def test_one_sentence_for_every_outcome() -> None:

@@ -6,7 +6,7 @@ import torch
 
 from d2cp.scan.evidence import certainty, sure_and_wrong
 from d2cp.scan.judge import FOUND, judge
-from d2cp.scan.names import describe
+from d2cp.scan.names import describe, value_names
 from d2cp.scan.transplant import (
     CHANGES,
     give_border,
@@ -102,3 +102,13 @@ def test_each_transplant_gives_what_it_is_for():
         pasted[0, :, 3 : 3 + height, 5 : 5 + width], theirs[0, :, 3 : 3 + height, 5 : 5 + width]
     )
     assert int((pasted[1] != ours[1]).any(0).sum()) == height * width
+
+
+def test_values_are_called_by_what_is_known_of_them() -> None:
+    birds = ("gull", "wren")
+    assert value_names("texture", ("rougher", "smoother"), birds, 1) == ("rougher", "smoother")
+    with_it = ("with the local pattern", "without the local pattern")
+    assert value_names("local pattern", (), birds, 0) == with_it
+    assert value_names("layout", (), birds, None) == ("layout of gull", "layout of wren")
+    many = value_names("colour", ("bluer", "redder"), ("a", "b", "c"), 1)
+    assert many == ("overall colour of a", "overall colour of b", "overall colour of c")

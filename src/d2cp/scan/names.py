@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -44,21 +44,38 @@ OPPOSITES = {
 LEAST = 0.15
 """Correlation below which a property does not describe a finding."""
 
+CARRIED = 0.25
+"""Share of transplants that go over, control taken off, from which a value is said to carry it."""
+
 
 def describe(
     lens: str, score: Floats, y: Ints, properties: Mapping[str, Floats]
-) -> tuple[str, tuple[str, str]]:
-    """(name, names of values 0 and 1). Correlations are taken within the classes, so that a name
-    says what the score follows and not what the class looks like."""
+) -> tuple[str, tuple[str, ...]]:
+    """(name, names of values 0 and 1, or nothing where no property tells them apart). Correlations
+    are taken within the classes, so that a name says what the score follows and not what the class
+    looks like."""
     title = TITLES.get(lens, lens)
     known = PROPERTIES.get(lens, tuple(properties) if lens not in TITLES else ())
     strength = {name: within(score, properties[name], y) for name in known if name in properties}
     best = max(strength, key=lambda name: abs(strength[name]), default=None)
     if best is None or abs(strength[best]) < LEAST:
-        return title, (f"less of this {title}", f"more of this {title}")
+        return title, ()
     more, less = OPPOSITES.get(best, (f"more {best}", f"less {best}"))
     high, low = (more, less) if strength[best] > 0 else (less, more)
     return f"{title}: {high}", (low, high)
+
+
+def value_names(
+    lens: str, named: Sequence[str], classes: Sequence[str], carried: int | None
+) -> tuple[str, ...]:
+    """What the values are called: by a property (`named`), by whether the cue is there where one
+    value carries it (`carried`), else after the class that the value speaks for."""
+    if len(classes) == 2 and named:
+        return tuple(named)
+    title = TITLES.get(lens, lens)
+    if len(classes) == 2 and carried is not None:
+        return tuple(f"{'with' if v == carried else 'without'} the {title}" for v in (0, 1))
+    return tuple(f"{title} of {label}" for label in classes)
 
 
 def within(a: Floats, b: Floats, y: Ints) -> float:

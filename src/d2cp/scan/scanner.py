@@ -24,7 +24,7 @@ from d2cp.scan.finding_search import Search
 from d2cp.scan.judge import judge
 from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
 from d2cp.scan.lenses.user_columns import column_features
-from d2cp.scan.names import describe
+from d2cp.scan.names import CARRIED, describe, value_names
 from d2cp.scan.transplant import PAIRS, Transplant, transplant_test
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 
@@ -189,7 +189,7 @@ def _finding(
     verdict = judge(candidate.lens, evidence, candidate.p_value, config.alpha)
     evidence["shortcut"] = verdict.shortcut
     name, two = describe(candidate.lens, candidate.held_out[:, 0], y, words)
-    several = tuple(f"like {label}" for label in table.class_names)
+    carried = moved.towards if moved.gap >= CARRIED else None
     return {
         "name": name,
         "lens": candidate.lens,
@@ -198,7 +198,7 @@ def _finding(
         "strength": verdict.strength,
         "p_value": candidate.p_value,
         "agreement": agreeing,
-        "value_names": two if table.n_classes == 2 else several,
+        "value_names": value_names(candidate.lens, two, table.class_names, carried),
         "threshold": threshold,
         "stability": stability(each_fold, threshold),
         "evidence": evidence,
