@@ -8,6 +8,7 @@ import pytest
 from d2cp.core.arrays import UNKNOWN
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.evaluate.reliance import change_of_gap, reliance, scored_rows
+from d2cp.evaluate.result import group_name
 from d2cp.scan.scanned_rows import ScannedRows
 
 N = 400
@@ -70,3 +71,11 @@ def test_validation_counts_only_where_there_is_no_test(table):
     answers = np.where(table.split == SPLIT_NAMES.index("test"), UNKNOWN, table.y)
     rows = scored_rows(answers, table)
     assert set(table.split[rows].tolist()) == {SPLIT_NAMES.index("val")}
+
+
+def test_a_suspected_group_is_called_as_its_finding_calls_it():
+    names = ("with the local pattern", "without the local pattern")
+    classes = ("ant", "bee")
+    assert group_name("1,0", "pseudo", classes, None, names) == "bee, with the local pattern"
+    assert group_name("1,0", "pseudo", classes, None) == "bee, value 0"
+    assert group_name("1,0", "true", classes, ("sea", "land"), names) == "bee, sea"

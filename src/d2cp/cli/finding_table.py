@@ -72,7 +72,7 @@ def show_reliance(console: Console, reliance: dict[str, Any]) -> None:
 
     where = f"{reliance['images']} images of {', '.join(reliance['splits'])}"
     table = Table(
-        title=Text(f"Reliance on each finding, in points more errors against it; {where}"), box=None
+        title=Text(f"Reliance on each finding: points more errors against it; {where}"), box=None
     )
     table.add_column("finding", justify="right")
     table.add_column("what")
@@ -81,8 +81,8 @@ def show_reliance(console: Console, reliance: dict[str, Any]) -> None:
     table.add_column("", no_wrap=True)
     for f in reliance["findings"]:
         figures = (
-            points(f.get("erm", {}).get("gap"), f.get("erm", {}).get("interval")),
-            points(f["d2cp"]["gap"], f["d2cp"]["interval"]),
+            points(f.get("erm", {}).get("gap")),
+            points(f["d2cp"]["gap"]),
             points(f.get("change"), f.get("change_interval")),
         )
         mark = Text("ROSE", style="bold red") if f.get("rise") else Text("")
@@ -91,7 +91,8 @@ def show_reliance(console: Console, reliance: dict[str, Any]) -> None:
     console.print(table)
 
 
-def points(value: float | None, interval: list[float] | None) -> str:
-    if value is None or interval is None:
+def points(value: float | None, interval: list[float] | None = None) -> str:
+    if value is None:
         return "-"
-    return f"{100 * value:+.1f} [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"
+    spread = f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]" if interval else ""
+    return f"{100 * value:+.1f}{spread}"

@@ -24,6 +24,7 @@ class Result:
     values: int
     class_names: Sequence[str]
     attribute_names: Sequence[str] | None
+    value_names: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `d2cp show --json`; a group's key is "y,a"."""
@@ -31,7 +32,8 @@ class Result:
         groups = {}
         for g, n, right in zip(found.groups, found.n, found.accuracy, strict=True):
             key = f"{g // self.values},{g % self.values}"
-            name = group_name(key, self.grouping, self.class_names, self.attribute_names)
+            own = (self.class_names, self.attribute_names, self.value_names)
+            name = group_name(key, self.grouping, *own)
             groups[key] = {"name": name, "n": int(n), "accuracy": float(right)}
         return {
             "method": self.method,
@@ -49,14 +51,16 @@ def group_name(
     grouping: str,
     class_names: Sequence[str],
     attribute_names: Sequence[str] | None,
+    value_names: Sequence[str] = (),
 ) -> str:
-    """ "1,0" in words: class and attribute, class and suspected value, or the class alone."""
+    """ "1,0" in words: class and attribute, class and suspected value (`value_names`, where it has
+    some), or the class alone."""
     y, _, a = key.partition(",")
     named = class_names[int(y)]
     if grouping == "class" or not a:
         return named
     if grouping == "pseudo" or attribute_names is None:
-        return f"{named}, value {a}"
+        return f"{named}, {value_names[int(a)] if value_names else f'value {a}'}"
     return f"{named}, {attribute_names[int(a)]}"
 
 
@@ -74,6 +78,7 @@ def score(
     grouping: Grouping,
     class_names: Sequence[str],
     attribute_names: Sequence[str] | None,
+    value_names: Sequence[str] = (),
 ) -> Result:
     """Score predictions of one split. Groups are A·y + a; without an attribute, the classes."""
     if a is None:
@@ -89,4 +94,5 @@ def score(
         values=values,
         class_names=class_names,
         attribute_names=attribute_names,
+        value_names=value_names,
     )

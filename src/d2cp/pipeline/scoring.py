@@ -123,6 +123,7 @@ def _results(
                 grouping=grouping,
                 class_names=table.class_names,
                 attribute_names=table.attribute_names,
+                value_names=found.summary.get("value_names", ()),
             )
             results.append(result.to_dict())
     return results

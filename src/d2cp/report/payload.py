@@ -137,7 +137,7 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
     names = value_names(rows, reference, class_names, attribute_names, own) if finding else []
 
     def named(key: str, grouping: str) -> str:
-        return group_name(key, grouping, class_names, attribute_names)
+        return group_name(key, grouping, class_names, attribute_names, own)
 
     config = description.get("config", {})
     found = []

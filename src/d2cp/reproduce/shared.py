@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from d2cp.core.locks import held
 from d2cp.pipeline.context import Context
-from d2cp.pipeline.discovery import Discovery, discover
+from d2cp.pipeline.discovered import Discovery
+from d2cp.pipeline.discovery import discover
 from d2cp.pipeline.environment_bits import Bits, environments
 from d2cp.pipeline.opening import open_run
 from d2cp.reproduce.cells import Cell, DataSet
