@@ -24,9 +24,10 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import spearmanr
 
-import d2cp.scan.lenses.patches
-import d2cp.scan.lenses.simple
+import d2cp.scan.lenses.patches as patch_code
+import d2cp.scan.lenses.simple as plain_code
+import d2cp.scan.lenses.tint as tint_code
+import d2cp.scan.properties as word_code
 from d2cp.config.scan import ScanConfig
 from d2cp.data.source import Stamp
 from d2cp.data.table import Table
 from d2cp.mine.quality import concept_auroc
-from d2cp.scan.bank import BATCH, Bank
+from d2cp.scan.bank import BATCH, PATCHES, PLAIN, Bank
 from d2cp.scan.eyes import Features
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.lenses import simple
@@ -56,6 +59,7 @@ CUES = ("colour", "cast", "blur", "mark", "border", "compression", "background")
 LOCAL = ("mark", "border", *HELD_ASIDE)  # cues that a dictionary should have met
 
 Ints = NDArray[np.int64]
+Look = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 
 
 @dataclass
@@ -92,8 +96,12 @@ class Material:
         return self.banks[key]
 
     def file(self, number: int, cues: Sequence[str]) -> bytes:
+        return plant(self.pictures[number], cues, self.draw(number, cues))
+
+    def draw(self, number: int, cues: Sequence[str]) -> np.random.Generator:
+        """Where and how the cues are on a picture: always the same way."""
         seed = [number, *hashlib.sha256("+".join(cues).encode()).digest()[:4]]
-        return plant(self.pictures[number], cues, np.random.default_rng(seed))
+        return np.random.default_rng(seed)
 
     def variant(self, cues: Sequence[str], key: str) -> Variant:
         """Every picture with `cues`, seen with the bank of `key`."""
@@ -107,31 +115,43 @@ class Material:
     def _features(
         self, files: list[bytes], name: tuple[str, ...], key: str
     ) -> tuple[Features, Features]:
-        code = "".join(
-            Path(str(m.__file__)).read_text()
-            for m in (d2cp.scan.lenses.patches, d2cp.scan.lenses.simple)
+        """Kept by what they depend on: the slow patches do not when another lens is changed."""
+
+        def through(lenses: Collection[str]) -> Look:
+            return lambda images: self.bank(key).features(images, lenses)
+
+        plain_files, patch_files = (plain_code, tint_code), (patch_code,)
+        patches = self._kept(files, name, "patches", patch_files, through(PATCHES))
+        plain = self._kept(files, name[1:], "plain", plain_files, through(PLAIN))
+        words = self._kept(files, name[1:], "words", (word_code, plain_code), properties)
+        return patches | plain, words
+
+    def _kept(
+        self,
+        files: list[bytes],
+        name: tuple[str, ...],
+        kind: str,
+        code: tuple[ModuleType, ...],
+        look: Look,
+    ) -> Features:
+        text = "".join(Path(str(module.__file__)).read_text() for module in code)
+        digest = hashlib.sha256(text.encode() + b"".join(files)).hexdigest()[:16]
+        path = (
+            self.work / f"{self.name}-{'-'.join(filter(None, name)) or 'none'}-{kind}-{digest}.npz"
         )
-        digest = hashlib.sha256(code.encode() + b"".join(files)).hexdigest()[:16]
-        path = self.work / f"{self.name}-{'-'.join(name) or 'plain'}-{digest}.npz"
         if not path.exists():
             found: dict[str, list[NDArray[Any]]] = {}
             there = [f for f in files if f]
             with torch.no_grad():
                 for start in range(0, len(there), BATCH):
                     images = torch.stack([_tensor(f) for f in there[start : start + BATCH]])
-                    both = {f"f/{k}": v for k, v in self.bank(key).features(images).items()}
-                    both |= {f"w/{k}": v for k, v in properties(images).items()}
-                    for k, v in both.items():
+                    for k, v in look(images).items():
                         found.setdefault(k, []).append(v.numpy())
             self.work.mkdir(parents=True, exist_ok=True)
             used = np.array([bool(f) for f in files])
-            whole = {k: _spread(np.concatenate(v), used) for k, v in found.items()}
-            np.savez(path, **whole)
+            np.savez(path, **{k: _spread(np.concatenate(v), used) for k, v in found.items()})
         with np.load(path) as arrays:
-            loaded = {k: arrays[k] for k in arrays.files}
-        return tuple(  # type: ignore[return-value]
-            {k[2:]: v for k, v in loaded.items() if k.startswith(part)} for part in ("f/", "w/")
-        )
+            return {k: arrays[k] for k in arrays.files}
 
 
 def _spread(values: NDArray[Any], used: NDArray[np.bool_]) -> NDArray[Any]:
@@ -209,6 +229,11 @@ class Cell:
 
 
 def run_cell(material: Material, cell: Cell, seed: int) -> tuple[Scan, Table]:
+    table, eyes = open_cell(material, cell)
+    return scan(table, eyes, table.rows("train"), ScanConfig(seed=seed)), table
+
+
+def open_cell(material: Material, cell: Cell) -> tuple[Table, KnownEyes]:
     names = [n for n in cell.present if n != "background" or material.name == "digits"]
     key = "+".join(n for n in names if n in LOCAL)
     code = sum(cell.present[n] << i for i, n in enumerate(names)) if names else 0 * cell.y
@@ -224,8 +249,7 @@ def run_cell(material: Material, cell: Cell, seed: int) -> tuple[Scan, Table]:
         class_names=("0", "1"),
         source=Files(files),
     )
-    eyes = KnownEyes(variants, which, cell.picture, material.bank(key))
-    return scan(table, eyes, table.rows("train"), ScanConfig(seed=seed)), table
+    return table, KnownEyes(variants, which, cell.picture, material.bank(key))
 
 
 def score_cue(found: Scan, table: Table, cue: Ints) -> tuple[Finding, dict[str, float]]:
@@ -288,6 +312,7 @@ def main() -> None:
     parser.add_argument("--pairs", default="", help="Pairs at 95%% each, such as mark+cast.")
     parser.add_argument("--shares", default=",".join(map(str, SHARES)))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--permuted", type=int, default=0, help="Runs with labels dealt anew.")
     parser.add_argument("--evidence", action="store_true", help="All findings of each cell.")
     parser.add_argument("--digits", type=int, default=4000)
@@ -303,7 +328,7 @@ def main() -> None:
         names = text.split("+")
         shares = [float(s) for s in given.shares.split(",")] if len(names) == 1 else [0.95]
         for share in shares:
-            for seed in range(given.seeds):
+            for seed in range(given.first_seed, given.first_seed + given.seeds):
                 cell = cells(given.kind, y, place, dict.fromkeys(names, share), seed)
                 found, table = run_cell(material, cell, seed)
                 lines += [_line(text, name, share, seed, found, table, cell) for name in names]

@@ -33,12 +33,17 @@ Photo = Image.Image
 Draw = np.random.Generator
 
 
+def mark_box(size: tuple[int, int], draw: Draw) -> tuple[int, int, int, int]:
+    """Left, top, width and height of a label anywhere in a photo of `size`."""
+    width, height = round(size[0] * 0.40), round(size[1] * 0.20)
+    x = int(draw.integers(0, size[0] - width + 1))
+    y = int(draw.integers(0, size[1] - height + 1))
+    return x, y, width, height
+
+
 def mark(photo: Photo, draw: Draw) -> Photo:
     """A translucent label, 8% of the area, anywhere."""
-    width = round(photo.width * 0.40)
-    height = round(photo.height * 0.20)
-    x = int(draw.integers(0, photo.width - width + 1))
-    y = int(draw.integers(0, photo.height - height + 1))
+    x, y, width, height = mark_box(photo.size, draw)
     layer = Image.new("RGBA", photo.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(layer)
     line = max(1, round(width / 24))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from d2cp.scan.beyond import told_beyond
 from d2cp.scan.evidence import certainty, sure_and_wrong
 from d2cp.scan.judge import FOUND, judge
 from d2cp.scan.names import describe, value_names
@@ -13,16 +14,18 @@ from d2cp.scan.transplant import (
     give_colour,
     give_layout,
     give_sharpness,
+    give_tint,
     paste,
     window_of,
 )
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 
 
-def evidence(alone=0.8, ratio=0.3, flips=0.7, control=0.2):
+def evidence(alone=0.8, ratio=0.3, flips=0.7, control=0.2, beyond=1.0):
     moved = {"flips": flips, "control": control, "gap": flips - control, "pairs": 64}
     counts = {"agreement": 0.5 + alone / 2, "chance": 0.5, "against": 9, "images": 90}
-    return {"alone": alone, "sure_and_wrong": ratio, "transplant": moved, **counts}
+    told = {"alone": alone, "beyond": min(alone, beyond), "sure_and_wrong": ratio}
+    return {**told, "transplant": moved, **counts}
 
 
 def test_strength_rises_with_agreement_and_with_what_a_transplant_carries():
@@ -33,6 +36,31 @@ def test_strength_rises_with_agreement_and_with_what_a_transplant_carries():
     assert carried.outcome == "found" and stuck.outcome == "weak"
     assert stuck.strength == pytest.approx(carried.strength / 2)
     assert any("class itself" in reason for reason in stuck.reasons)
+
+
+def test_strength_counts_what_a_finding_tells_beyond_those_before_it():
+    first = judge("colour", evidence(), 0.005, 0.01)
+    again = judge("colour", evidence(beyond=0.1), 0.005, 0.01)
+    assert (first.outcome, again.outcome) == ("found", "weak")
+    assert any("balanced away" in reason for reason in again.reasons)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_another_reading_of_a_cue_tells_nothing_beyond_it_a_second_cue_does(classes):
+    draw = np.random.default_rng(0)
+    y = draw.integers(classes, size=4000)
+
+    def cue():
+        other = (y + draw.integers(1, classes, size=4000)) % classes
+        return np.where(draw.random(4000) < 0.9, y, other)
+
+    one, two = cue(), cue()
+    score = (np.eye(classes)[one] + draw.normal(0, 0.05, (4000, classes))).astype(np.float32)
+    score = score[:, 1:] if classes == 2 else score
+    alone = told_beyond(two, y, classes, [])
+    assert alone == pytest.approx(beyond_chance(agreement(two, y), classes))
+    assert told_beyond(two, y, classes, [score]) == pytest.approx(alone, abs=0.1)
+    assert told_beyond(one, y, classes, [score]) < 0.15
 
 
 def test_a_whole_picture_lens_needs_more_than_its_own_transplant():
@@ -89,6 +117,8 @@ def test_each_transplant_gives_what_it_is_for():
     ours = torch.rand(2, 3, 32, 32, generator=draw)
     theirs = 0.3 * torch.rand(2, 3, 32, 32, generator=draw)
     assert torch.allclose(give_colour(ours, theirs).mean((2, 3)), theirs.mean((2, 3)), atol=1e-4)
+    blue = ours * torch.tensor([0.9, 1.0, 1.1])[:, None, None]
+    assert torch.allclose(give_tint(ours, blue), blue, rtol=0.02)
     edge = give_border(ours, theirs)
     assert torch.equal(edge[..., :4, :], theirs[..., :4, :])
     assert torch.equal(edge[..., 4:-4, 4:-4], ours[..., 4:-4, 4:-4])

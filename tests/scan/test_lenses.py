@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from d2cp.scan.bank import Bank
-from d2cp.scan.lenses import simple
+from d2cp.scan.lenses import simple, tint
 from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
 from d2cp.scan.lenses.patches import EPSILON, STRIDE, learn_dictionary
 
@@ -50,6 +50,23 @@ def test_colour_is_a_histogram_and_blind_to_places():
     assert torch.allclose((found[:, :64] ** 2).sum(1), torch.ones(len(images)), atol=1e-4)
     assert torch.allclose(found, simple.colour(images.flip(-1)), atol=1e-4)
     assert not torch.allclose(found, simple.colour(images.flip(1)), atol=1e-2)
+
+
+def test_a_tint_moves_every_statistic_of_edges_and_greys_by_its_own_size():
+    grey = 0.3 + 0.3 * noise(side=72).mean(1, keepdim=True).expand(-1, 3, -1, -1)
+    images = grey + 0.1 * noise(side=72, seed=1)
+    blue = images * torch.tensor([0.9, 1.0, 1.1])[:, None, None]
+    # Red : green, red : blue, green : blue.
+    gain = torch.log(torch.tensor([0.9, 0.9 / 1.1, 1 / 1.1]))
+    moved = tint.edges(blue) - tint.edges(images)
+    assert torch.allclose(moved, gain.repeat(4).expand_as(moved), atol=0.02)
+    shadows = tint.lights(blue)[:, :3] - tint.lights(images)[:, :3]
+    assert torch.allclose(shadows.mean(0), gain, atol=0.05)
+    assert tint.greys(grey).abs().max() < 1e-5
+    assert torch.allclose(tint.edge_hues(images).square().sum(1), torch.tensor(2.0), atol=1e-3)
+    black = torch.zeros(2, 3, 28, 28, requires_grad=True)
+    tint.tint(black).sum().backward()
+    assert black.grad is not None and torch.isfinite(black.grad).all()
 
 
 def test_blur_lowers_the_high_rings():

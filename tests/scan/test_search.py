@@ -5,7 +5,7 @@ import pytest
 
 from d2cp.config.scan import ScanConfig
 from d2cp.scan.finding_search import Search
-from d2cp.scan.likeness import likeness
+from d2cp.scan.likeness import follows
 from d2cp.scan.targets import explained, permuted
 
 
@@ -61,8 +61,27 @@ def test_likeness_of_one_thing_read_twice_and_of_two_things():
     def reading(cue):
         return (cue * 3 + draw.normal(size=4000))[:, None].astype(np.float32) - 1.5
 
-    assert likeness(reading(cues[0]), reading(cues[0]), y) > 0.7
-    assert likeness(reading(cues[0]), reading(cues[1]), y) < 0.2
+    assert follows(reading(cues[0]), reading(cues[0]), y)[0] > 0.7
+    assert follows(reading(cues[0]), reading(cues[1]), y)[0] < 0.2
+
+
+def test_a_lens_that_reads_the_cue_alone_leads_one_that_reads_the_object_too():
+    draw = np.random.default_rng(0)
+    y = draw.integers(2, size=3000)
+    cue = np.where(draw.random(3000) < 0.8, y, 1 - y)
+    seen = {
+        "whole": np.stack([3 * cue, 2 * y], axis=1) + draw.normal(size=(3000, 2)),
+        "colour": 4 * cue[:, None] + draw.normal(size=(3000, 2)),
+        "tint": 4 * cue[:, None] + draw.normal(size=(3000, 2)),
+    }
+    features = {name: x.astype(np.float32) for name, x in seen.items()}
+    config = ScanConfig(permutations=39, alpha=0.05)
+    search = Search(features, y, 2, config)
+    first = search.round([], 0)
+    assert max(first.effect, key=lambda name: first.effect[name]) == "whole"
+    found = search.run()
+    assert set(found[0].lenses) == {"colour", "tint"} and found[1].lens == "whole"
+    assert np.mean((found[0].held_out[:, 0] > 0) == cue) > 0.95
 
 
 def test_dealt_labels_keep_what_earlier_findings_explain():

@@ -21,6 +21,7 @@ LENS_WORDS = {
     "the one you mean.",
     "texture": "What the picture is made of all over: grass, water, grain.",
     "colour": "Which colours there are, wherever they are.",
+    "tint": "The colour of the light: a cast over the whole picture, whatever it shows.",
     "layout": "What is bright or coloured where, at the coarsest: horizon, vignette, pose.",
     "sharpness": "How sharp, noisy or compressed the picture is.",
     "border": "The outermost strips and the corners: frames, time stamps, cropping.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +14,20 @@ from d2cp.data.store import ImageStore
 from d2cp.scan.batched import Arrays, Ints
 from d2cp.scan.lenses import simple
 from d2cp.scan.lenses.patches import Dictionary, learn_dictionary
+from d2cp.scan.lenses.tint import tint
 
 BATCH = 128
 COARSE = 72
 """Side at which patterns are looked for; finer detail is the sharpness lens's."""
-IMAGE_LENSES = ("local pattern", "texture", "colour", "layout", "sharpness", "border")
+PATCHES = ("local pattern", "texture")
+PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
+    "colour": simple.colour,
+    "tint": tint,
+    "layout": simple.layout,
+    "sharpness": simple.sharpness,
+    "border": simple.border,
+}
+IMAGE_LENSES = (*PATCHES, *PLAIN)
 
 
 @dataclass(frozen=True)
@@ -26,8 +36,13 @@ class Bank:
 
     dictionaries: tuple[Dictionary, ...]
 
-    def features(self, images: Tensor) -> dict[str, Tensor]:
-        """Features [B, D] of images [B, 3, S, S] in [0, 1], for each lens."""
+    def features(self, images: Tensor, lenses: Collection[str] = IMAGE_LENSES) -> dict[str, Tensor]:
+        """Features [B, D] of images [B, 3, S, S] in [0, 1], for each of `lenses` that looks at
+        pixels."""
+        found = self._patches(images) if any(name in lenses for name in PATCHES) else {}
+        return found | {name: look(images) for name, look in PLAIN.items() if name in lenses}
+
+    def _patches(self, images: Tensor) -> dict[str, Tensor]:
         coarse = simple.shrink(images, COARSE)
         largest, mean = [], []
         for dictionary in self.dictionaries:
@@ -35,14 +50,7 @@ class Bank:
             largest.append(answer.amax(2))
             energy = torch.linalg.vector_norm(answer.clamp(min=0), dim=2)
             mean.append(energy.square() / answer.shape[2])
-        return {
-            "local pattern": torch.cat(largest, dim=1),
-            "texture": torch.cat(mean, dim=1),
-            "colour": simple.colour(images),
-            "layout": simple.layout(images),
-            "sharpness": simple.sharpness(images),
-            "border": simple.border(images),
-        }
+        return {"local pattern": torch.cat(largest, dim=1), "texture": torch.cat(mean, dim=1)}
 
     def arrays(self) -> Arrays:
         return {

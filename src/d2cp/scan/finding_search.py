@@ -9,15 +9,13 @@ import numpy as np
 from d2cp.config.scan import ScanConfig
 from d2cp.scan.batched import Doubles, Floats, Ints
 from d2cp.scan.candidate import Candidate, stack
-from d2cp.scan.likeness import likeness
+from d2cp.scan.groups import APART, both_ways, gathered
 from d2cp.scan.ridge import Fit, assign_folds, cross_fit, prepare
 from d2cp.scan.targets import explained, one_hot, permuted
 
 NULL_ROWS = 4000
 """Rows on which the permutation null is computed, at most."""
 NULL_COLUMNS = 1000
-SAME = 0.45
-"""Likeness from which two scores count as one finding."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,10 @@ class Search:
         """Findings, the first lens's first. First every lens by itself, readings of the same thing
         put together; then what the lenses tell beyond all of that."""
         first = self.round([], 0)
-        groups: list[list[Candidate]] = []
         ranked = sorted(first.effect, key=lambda name: -first.effect[name])
-        for lens in ranked:
-            if first.p_value[lens] > self.config.alpha and groups:
-                continue
-            self.place(first.candidate(lens), groups)
-        direct = len(groups)
+        more = [lens for lens in ranked[1:] if first.p_value[lens] <= self.config.alpha]
+        groups = gathered([first.candidate(lens) for lens in (ranked[0], *more)], self.y)
+        direct = [stack(group, self.target, self.fold) for group in groups]
         for step in range(1, 2 + self.config.max_findings):
             found = [stack(group, self.target, self.fold) for group in groups]
             if len(found) >= self.config.max_findings:
@@ -71,7 +66,8 @@ class Search:
                 break
             self.place(now.candidate(lens), groups)
         found = [stack(group, self.target, self.fold) for group in groups]
-        return [self.sharpen(one) for one in found[:direct]] + found[direct:]
+        # What a later round added to a group accounts for it, and may read more than its cue.
+        return [self.sharpen(one) for one in direct] + found[len(direct) :]
 
     def sharpen(self, rough: Candidate) -> Candidate:
         """Learn once more, from labels in which sure held-out answers overrule the class: what the
@@ -87,8 +83,8 @@ class Search:
 
     def place(self, new: Candidate, groups: list[list[Candidate]]) -> None:
         """Into the group whose first member it is most like, or a group of its own."""
-        alike = [likeness(group[0].held_out, new.held_out, self.y) for group in groups]
-        if alike and max(alike) >= SAME:
+        alike = [min(far for far, _ in both_ways(group[0], new, self.y)) for group in groups]
+        if alike and max(alike) >= APART:
             groups[int(np.argmax(alike))].append(new)
         else:
             groups.append([new])

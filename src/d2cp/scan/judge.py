@@ -1,6 +1,7 @@
 """Found, weak or none, and one strength that orders.
 
-strength = (how far the value agrees with the class beyond chance) × (1/2 + 1/2 · shortcut), where
+strength = (how far the value agrees with the class beyond chance, and beyond the stronger findings'
+values) × (1/2 + 1/2 · shortcut), where
 `shortcut` from 0 to 1 says whether it looks like something that can come and go without the class.
 A window that carries the answer into another picture does; so does what is contradicted by the
 class even where it is sure. A lens that sees the whole picture moves with everything in it, the
@@ -41,12 +42,13 @@ class Judgement:
 
 def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) -> Judgement:
     alone = float(evidence["alone"])
+    told = min(alone, float(evidence["beyond"]))
     ratio, moved = float(evidence["sure_and_wrong"]), evidence["transplant"]
     needed = WHOLE_GAP if lens in WHOLE_PICTURE else (0.0, FULL_GAP)
     detachable = _ramp(float(moved["gap"]), *needed)
     contradicted = _ramp(ratio, *SURE_AND_WRONG) * _ramp(alone, *CLEAR)
     shortcut = max(detachable, contradicted)
-    strength = alone * (0.5 + 0.5 * shortcut)
+    strength = told * (0.5 + 0.5 * shortcut)
     reasons = [
         f"alone it tells {evidence['agreement']:.1%} of the classes "
         f"(chance {evidence['chance']:.0%}); {evidence['against']} of {evidence['images']} images "
@@ -55,6 +57,11 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
     if p_value > alpha:
         reasons.append(f"labels dealt at random are told as well (p = {p_value:.2g})")
         return Judgement("none", min(strength, 0.1), shortcut, tuple(reasons))
+    if told < alone - 0.1:
+        reasons.append(
+            f"with the findings before it balanced away, {told:.0%} of its {alone:.0%} beyond "
+            "chance are left"
+        )
     if moved["pairs"]:
         reasons.append(
             f"put into another picture, it changes {moved['flips']:.0%} of the answers "

@@ -20,32 +20,32 @@ def margins(scores: Floats, y: Ints) -> Doubles:
     return lead
 
 
-def likeness(one: Floats, two: Floats, y: Ints) -> float:
-    """0 for scores that have only the class in common, 1 for two readings of one thing.
+def follows(leader: Floats, follower: Floats, y: Ints) -> tuple[float, float]:
+    """(how far, standard error): 0 where the second score has only the class in common with the
+    first, 1 where it reads the same thing.
 
-    Where an image goes clearly against the first score, a second reading of the same thing goes
-    against its class too, an independent cue still sides with it. (A correlation within the
-    classes would fade as the cue's values do: on 99% of a class nothing is left to correlate.)
-    The lesser of both directions: a blunt reading follows a sharp one further than it leads.
+    Where an image goes clearly against the leader, a second reading of the same thing goes against
+    its class too, an independent cue still sides with it, and what reads the same thing and more
+    lies between. (A correlation within the classes would fade as the cue's values do: on 99% of a
+    class nothing is left to correlate.) It is not symmetric: a blunt reading follows a sharp one
+    further than it leads, a reading of the cue alone follows one of cue and object.
     """
-    ways = [_follows(margins(one, y), margins(two, y), y)]
-    ways.append(_follows(margins(two, y), margins(one, y), y))
-    return float(np.clip(min(ways), 0.0, 1.0))
-
-
-def _follows(leader: Doubles, follower: Doubles, y: Ints) -> float:
-    drop = usual = 0.0
+    lead, own = margins(leader, y), margins(follower, y)
+    drop = usual = variance = 0.0
     for c in np.unique(y):
         mine = y == c
-        against = np.flatnonzero(mine & (leader < 0))
+        against = np.flatnonzero(mine & (lead < 0))
         if len(against) < LEAST:
             continue
         # Clearly: as far on the other side as is usual there. A noisy reading of a cue that nearly
         # all images share has more slips than real exceptions, but not that far.
-        order = against[np.argsort(leader[against], kind="stable")]
-        far = int((leader[order] <= -leader[mine].mean()).sum())
-        clearly = order[: max(LEAST, far)]
-        mean = float(follower[mine].mean())
+        order = against[np.argsort(lead[against], kind="stable")]
+        far = int((lead[order] <= -lead[mine].mean()).sum())
+        clearly = own[order[: max(LEAST, far)]]
+        mean = float(own[mine].mean())
         usual += mean
-        drop += mean - float(follower[clearly].mean())
-    return drop / (2 * usual) if usual > 0 else 0.0
+        drop += mean - float(clearly.mean())
+        variance += float(clearly.var(ddof=1)) / len(clearly)
+    if usual <= 0:
+        return 0.0, 0.0
+    return drop / (2 * usual), variance**0.5 / (2 * usual)

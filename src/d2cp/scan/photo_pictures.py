@@ -36,6 +36,7 @@ SHOWN = 5
 GIVEN = {
     "local pattern": "the framed window",
     "colour": "the overall colour",
+    "tint": "the tint",
     "layout": "the coarse layout",
     "sharpness": "the sharpness",
     "border": "the border",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,21 +15,13 @@ from d2cp.data.table import Table
 from d2cp.scan.bank import BATCH
 from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.candidate import Candidate
-from d2cp.scan.evidence import certainty, sure_and_wrong
 from d2cp.scan.eyes import Eyes, Features, look_at_all
-from d2cp.scan.finding import Finding, Reader, Scan
+from d2cp.scan.finding import Reader, Scan
 from d2cp.scan.finding_search import Search
-from d2cp.scan.judge import judge
 from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
 from d2cp.scan.lenses.user_columns import column_features
-from d2cp.scan.names import CARRIED, describe, value_names
+from d2cp.scan.measure import measure, ranked
 from d2cp.scan.transplant import PAIRS, Transplant, transplant_test
-from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
-
-WORTH_A_TEST = 0.15
-"""Agreement beyond chance below which a finding is weak whatever its transplants do."""
-
-Probe = Callable[[str, Reader, Floats, float | None], Transplant]
 
 
 def scan(
@@ -62,16 +52,14 @@ def scan(
         rows = fresh if len(fresh) >= PAIRS else fit
         return transplant_test(lens, reader, eyes, tabled, scores, threshold, rows, config.seed)
 
-    made = []
-    for candidate, (score, each_fold) in zip(candidates, scores, strict=True):
-        reader = _reader(candidate, scaling)
-        finding = _finding(table, fit, candidate, score, each_fold, words, reader, config, probe)
-        made.append(finding)
-    order = sorted(range(len(made)), key=lambda i: -made[i]["strength"])
+    measured = [
+        measure(table, fit, candidate, _reader(candidate, scaling), *both, config, probe)
+        for candidate, both in zip(candidates, scores, strict=True)
+    ]
     train = len(table.rows("train"))
     note = f"the lenses learn from {len(fit)} of {train} training images"
     return Scan(
-        findings=tuple(Finding(rank=r, **made[i]) for r, i in enumerate(order, start=1)),
+        findings=ranked(measured, table, fit, words, config),
         bank=eyes.bank,
         size=eyes.size,
         table_features=tabled,
@@ -153,67 +141,3 @@ def _reader(candidate: Candidate, scaling: Scaling) -> Reader:
         centre={lens: scaling.centre[lens] for lens in candidate.weight},
         scale={lens: scaling.scale[lens] for lens in candidate.weight},
     )
-
-
-def _finding(
-    table: Table,
-    fit: Ints,
-    candidate: Candidate,
-    scores: Floats,
-    each_fold: Floats,
-    words: Features,
-    reader: Reader,
-    config: ScanConfig,
-    probe: Probe,
-) -> dict[str, Any]:
-    """All fields of a Finding but its rank."""
-    y = table.y[fit]
-    threshold = cut(candidate.held_out, y)
-    value = values_of(scores, threshold)
-    agreeing = agreement(value[fit], y)
-    ratio, error = sure_and_wrong(value[fit], certainty(candidate.held_out, threshold), y)
-    alone = beyond_chance(agreeing, table.n_classes)
-    moved = Transplant(0.0, 0.0, 0, 0)
-    if candidate.p_value <= config.alpha and alone >= WORTH_A_TEST:
-        moved = probe(candidate.lens, reader, scores, threshold)
-    evidence: dict[str, Any] = {
-        "agreement": agreeing,
-        "chance": 1 / table.n_classes,
-        "alone": alone,
-        "against": int((value[fit] != y).sum()),
-        "images": len(fit),
-        "sure_and_wrong": ratio,
-        "sure_and_wrong_error": error,
-        "transplant": {**dataclasses.asdict(moved), "gap": moved.gap},
-    }
-    verdict = judge(candidate.lens, evidence, candidate.p_value, config.alpha)
-    evidence["shortcut"] = verdict.shortcut
-    name, two = describe(candidate.lens, candidate.held_out[:, 0], y, words)
-    carried = moved.towards if moved.gap >= CARRIED else None
-    return {
-        "name": name,
-        "lens": candidate.lens,
-        "lenses": candidate.lenses,
-        "outcome": verdict.outcome,
-        "strength": verdict.strength,
-        "p_value": candidate.p_value,
-        "agreement": agreeing,
-        "value_names": value_names(candidate.lens, two, table.class_names, carried),
-        "threshold": threshold,
-        "stability": stability(each_fold, threshold),
-        "evidence": evidence,
-        "reasons": verdict.reasons,
-        "value": value,
-        "score": score_of(scores, value),
-        "scores": scores,
-        "reader": reader,
-    }
-
-
-def stability(each_fold: Floats, threshold: float | None) -> float:
-    """Mean share of images to which a fold model gives the value that all together give; 1 where
-    there is no image that none of them learnt from."""
-    if not each_fold.shape[1]:
-        return 1.0
-    together = values_of(each_fold.mean(0), threshold)
-    return float(np.mean([np.mean(values_of(s, threshold) == together) for s in each_fold]))

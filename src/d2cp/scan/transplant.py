@@ -21,6 +21,7 @@ from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.eyes import Eyes
 from d2cp.scan.finding import Reader
 from d2cp.scan.lenses.simple import GRID, luma, ring_of
+from d2cp.scan.lenses.tint import give_tint
 from d2cp.scan.values import values_of
 
 WINDOW = (0.24, 0.44)
@@ -48,7 +49,7 @@ class Transplant:
 
 def read_images(bank: Bank, reader: Reader, images: Tensor, extra: Tensor) -> Tensor:
     """Scores [B, T], differentiable in the images; `extra` is what the other lenses add."""
-    features = bank.features(images)
+    features = bank.features(images, reader.weight)
     total = extra
     for lens, weight in reader.weight.items():
         if lens in features:
@@ -238,6 +239,7 @@ def give_texture(images: Tensor, donors: Tensor) -> Tensor:
 
 CHANGES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "colour": give_colour,
+    "tint": give_tint,
     "layout": give_layout,
     "sharpness": give_sharpness,
     "border": give_border,

@@ -29,9 +29,11 @@ def score_of(scores: Floats, value: Ints) -> Doubles:
     return scores[np.arange(len(scores)), value].astype(np.float64)
 
 
-def agreement(value: Ints, y: Ints) -> float:
-    """Balanced accuracy of the value for the class."""
-    return float(np.mean([np.mean(value[y == c] == c) for c in np.unique(y)]))
+def agreement(value: Ints, y: Ints, weight: Doubles | None = None) -> float:
+    """Balanced accuracy of the value for the class, the images weighted within each class."""
+    weight = np.ones(len(y)) if weight is None else weight
+    right = weight * (value == y)
+    return float(np.mean([right[y == c].sum() / weight[y == c].sum() for c in np.unique(y)]))
 
 
 def beyond_chance(agreeing: float, classes: int) -> float:

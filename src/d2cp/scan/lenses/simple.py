@@ -37,21 +37,7 @@ def colour(images: Tensor) -> Tensor:
     saturation = small.amax(1) - small.amin(1)
     chroma = torch.stack([saturation.mean(-1), saturation.std(-1)], dim=1)
     ratio = torch.stack([torch.log((mean[:, i] + 0.02) / (mean[:, j] + 0.02)) for i, j in PAIRS], 1)
-    return torch.cat([histogram, mean, spread, between, chroma, ratio, cast(small)], dim=1)
-
-
-def cast(pixels: Tensor) -> Tensor:
-    """What a tinted light leaves behind, of pixels [B, 3, P]: the channels against each other in
-    the dark, the middle and the highlights, and the spread of the pixels' own hues."""
-    shares = pixels.new_tensor(QUANTILES)
-    levels = torch.quantile(pixels, shares, dim=2)  # [Q, B, 3]
-    logs = torch.log(pixels + 0.05)
-    hues = torch.stack([logs[:, i] - logs[:, j] for i, j in PAIRS], dim=1)
-    columns = [torch.log((levels[..., i] + 0.02) / (levels[..., j] + 0.02)).T for i, j in PAIRS]
-    return torch.cat([*columns, torch.quantile(hues, shares, dim=2).permute(1, 2, 0).flatten(1)], 1)
-
-
-QUANTILES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
+    return torch.cat([histogram, mean, spread, between, chroma, ratio], dim=1)
 
 
 PAIRS = ((0, 1), (0, 2), (1, 2))

@@ -1,0 +1,145 @@
+"""From what the search found to findings: values, evidence, verdicts, ranks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from d2cp.config.scan import ScanConfig
+from d2cp.data.table import Table
+from d2cp.scan.batched import Floats, Ints
+from d2cp.scan.beyond import told_beyond
+from d2cp.scan.candidate import Candidate
+from d2cp.scan.evidence import certainty, sure_and_wrong
+from d2cp.scan.eyes import Features
+from d2cp.scan.finding import Finding, Reader
+from d2cp.scan.judge import Judgement, judge
+from d2cp.scan.names import CARRIED, describe, value_names
+from d2cp.scan.transplant import Transplant
+from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
+
+WORTH_A_TEST = 0.15
+"""Agreement beyond chance below which a finding is weak whatever its transplants do."""
+BEYOND_ROWS = 4000
+"""Rows at most on which findings are held against each other."""
+
+Probe = Callable[[str, Reader, Floats, float | None], Transplant]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A candidate with the value and scores of every row, and what speaks for it."""
+
+    candidate: Candidate
+    reader: Reader
+    scores: Floats
+    each_fold: Floats
+    threshold: float | None
+    value: Ints
+    evidence: dict[str, Any]
+
+    def verdict(self, alpha: float, **more: float) -> Judgement:
+        lens, p_value = self.candidate.lens, self.candidate.p_value
+        return judge(lens, {**self.evidence, **more}, p_value, alpha)
+
+
+def measure(
+    table: Table,
+    fit: Ints,
+    candidate: Candidate,
+    reader: Reader,
+    scores: Floats,
+    each_fold: Floats,
+    config: ScanConfig,
+    probe: Probe,
+) -> Measured:
+    """`scores` are of every row, held out for the rows `fit` learnt from."""
+    y = table.y[fit]
+    threshold = cut(candidate.held_out, y)
+    value = values_of(scores, threshold)
+    agreeing = agreement(value[fit], y)
+    ratio, error = sure_and_wrong(value[fit], certainty(candidate.held_out, threshold), y)
+    alone = beyond_chance(agreeing, table.n_classes)
+    moved = Transplant(0.0, 0.0, 0, 0)
+    if candidate.p_value <= config.alpha and alone >= WORTH_A_TEST:
+        moved = probe(candidate.lens, reader, scores, threshold)
+    evidence: dict[str, Any] = {
+        "agreement": agreeing,
+        "chance": 1 / table.n_classes,
+        "alone": alone,
+        "beyond": alone,
+        "against": int((value[fit] != y).sum()),
+        "images": len(fit),
+        "sure_and_wrong": ratio,
+        "sure_and_wrong_error": error,
+        "transplant": {**dataclasses.asdict(moved), "gap": moved.gap},
+    }
+    return Measured(candidate, reader, scores, each_fold, threshold, value, evidence)
+
+
+def ranked(
+    measured: list[Measured], table: Table, fit: Ints, words: Features, config: ScanConfig
+) -> tuple[Finding, ...]:
+    """The strongest first; each is judged by what it tells beyond those before it."""
+    measured = sorted(measured, key=lambda m: -m.verdict(config.alpha).strength)
+    rows = fit[:: -(-len(fit) // BEYOND_ROWS)]
+    some = np.isin(fit, rows)
+    judged: list[tuple[Judgement, float, Measured]] = []
+    for n, part in enumerate(measured):
+        earlier = [other.candidate.held_out[some] for other in measured[:n]]
+        beyond = float(part.evidence["alone"])
+        if earlier:
+            beyond = told_beyond(part.value[rows], table.y[rows], table.n_classes, earlier)
+        judged.append((part.verdict(config.alpha, beyond=beyond), beyond, part))
+    judged.sort(key=lambda j: -j[0].strength)
+    return tuple(
+        _finding(rank, verdict, beyond, part, table, fit, words)
+        for rank, (verdict, beyond, part) in enumerate(judged, start=1)
+    )
+
+
+def _finding(
+    rank: int,
+    verdict: Judgement,
+    beyond: float,
+    part: Measured,
+    table: Table,
+    fit: Ints,
+    words: Features,
+) -> Finding:
+    candidate = part.candidate
+    name, two = describe(candidate.lens, candidate.held_out[:, 0], table.y[fit], words)
+    moved = part.evidence["transplant"]
+    carried = int(moved["towards"]) if moved["gap"] >= CARRIED else None
+    return Finding(
+        rank=rank,
+        name=name,
+        lens=candidate.lens,
+        lenses=candidate.lenses,
+        outcome=verdict.outcome,
+        strength=verdict.strength,
+        p_value=candidate.p_value,
+        agreement=float(part.evidence["agreement"]),
+        value_names=value_names(candidate.lens, two, table.class_names, carried),
+        threshold=part.threshold,
+        stability=stability(part.each_fold, part.threshold),
+        evidence={**part.evidence, "beyond": beyond, "shortcut": verdict.shortcut},
+        reasons=verdict.reasons,
+        value=part.value,
+        score=score_of(part.scores, part.value),
+        scores=part.scores,
+        reader=part.reader,
+    )
+
+
+def stability(each_fold: Floats, threshold: float | None) -> float:
+    """Mean share of images to which a fold model gives the value that all together give; 1 where
+    there is no image that none of them learnt from."""
+    if not each_fold.shape[1]:
+        return 1.0
+    together = values_of(each_fold.mean(0), threshold)
+    return float(np.mean([np.mean(values_of(s, threshold) == together) for s in each_fold]))
