@@ -39,6 +39,7 @@ def test_every_value_of_the_hyper_parameter_table(name: str) -> None:
 def test_nothing_beyond_the_paper(name: str) -> None:
     config = load_config(f"paper-{name}")
     concepts, d, xrm = config.disentangle, config.debias, config.environments
+    assert not config.scan.use
     assert (concepts.guide.concepts, concepts.guide.balance) == (0, 1)
     assert (concepts.guide.decorrelate, concepts.decorrelate) == (0, 0)
     assert not concepts.scalar_norm and concepts.predict == "eps" and concepts.min_snr == 0

@@ -99,11 +99,12 @@ def test_reliance_before_and_after_is_in_show_and_report(repaired, capsys):
     assert d2cp("show", repaired) == 0
     said = capsys.readouterr().out
     assert "Reliance on each finding" in said
-    assert ("ROSE" in said) == any(f["rise"] for f in whole["reliance"]["findings"])
+    rises = [f for f in whole["reliance"]["findings"] if f["rise"]]
+    assert ("ROSE" in said) == any(f["beyond_chance"] for f in rises)
     page = (repaired / "report.html").read_text(encoding="utf-8")
     for part in ('id="finding-1"', 'id="finding-2"', "before → after", 'name="finding"'):
         assert part in page
-    assert ("▲ rose" in page) == any(f["rise"] for f in whole["reliance"]["findings"])
+    assert ("▲ rose" in page) == bool(rises)
     assert "A small diffusion model" not in page
 
 

@@ -58,7 +58,9 @@ def test_a_model_that_moves_from_one_cue_to_the_other_is_caught(table):
     assert one["used"] and not two["used"]
     assert one["erm"]["gap"] == 1 and not one["rise"] and "fell" in one["sentence"]
     assert two["d2cp"]["gap"] == 1 and two["rise"] and two["change_interval"][0] > 0
-    assert "ROSE from" in two["sentence"]
+    assert "ROSE from" in two["sentence"] and two["beyond_chance"]
+    same = reliance({"erm": first.value, "d2cp": first.value}, table, [first])["findings"][0]
+    assert not same["rise"] and not same["beyond_chance"] and "stays" in same["sentence"]
 
 
 def test_without_a_control_there_is_no_change(table):

@@ -85,7 +85,10 @@ def show_reliance(console: Console, reliance: dict[str, Any]) -> None:
             points(f["d2cp"]["gap"]),
             points(f.get("change"), f.get("change_interval")),
         )
-        mark = Text("ROSE", style="bold red") if f.get("rise") else Text("")
+        mark = Text("")
+        if f.get("rise"):
+            sure = f["beyond_chance"]
+            mark = Text("ROSE", style="bold red") if sure else Text("rose, within chance")
         used = " (used)" if f["used"] else ""
         table.add_row(str(f["rank"]), Text(visible(f["name"]) + used), *figures, mark)
     console.print(table)

@@ -63,6 +63,7 @@ def scan(
     from d2cp.core.files import read_json
     from d2cp.core.run_directory import RunDirectory
     from d2cp.report.build import write_report
+    from d2cp.report.steps import next_steps
 
     asked = options.request(preset, None, set_, seed or 0) if preset or set_ else None
     found = run_scan(
@@ -90,7 +91,8 @@ def scan(
         typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
     else:
         _print(found, review, leaning)
-        typer.echo(f"Report: {report}")
+        for line in [f"Report: {report}"] if quiet else next_steps(run):
+            typer.echo(line)
     bad = {"never": (), "found": ("found",), "weak": ("found", "weak")}[fail_on]
     if found.outcome in bad:
         raise typer.Exit(FOUND_EXIT)

@@ -15,6 +15,7 @@ from d2cp.scan.finding import Finding
 from d2cp.scan.scanned_rows import ScannedRows
 
 BEFORE, AFTER = "erm", "d2cp"
+LEAST = 0.0005  # what is printed as +0.0 points is no rise
 _Z = 1.959964
 
 
@@ -49,7 +50,8 @@ def reliance(
             against = finding.value[rows] != table.y[rows]
             change, interval = change_of_gap(wrong[1] - wrong[0], against, table.y[rows])
             entry |= {"change": change, "change_interval": interval}
-            entry["rise"] = change is not None and change > 0
+            entry["rise"] = change is not None and change >= LEAST
+            entry["beyond_chance"] = interval is not None and (interval[0] > 0 or interval[1] < 0)
         listed.append({**entry, "sentence": _sentence(entry)})
     whole = leans[AFTER]
     return {"images": whole["images"], "splits": whole["splits"], "findings": listed}
@@ -92,9 +94,10 @@ def _sentence(entry: Mapping[str, Any]) -> str:
         f"from {_points(entry[BEFORE]['gap'])} to {_points(after)} points more errors against it "
         f"than with it (change {_points(entry['change'])} [{_points(low)}, {_points(high)}])"
     )
-    if entry["rise"]:
-        return f"Reliance ROSE {'' if low > 0 else 'within chance '}{moved}."
-    return f"Reliance {'fell' if high < 0 else 'fell within chance'} {moved}."
+    chance = "" if entry["beyond_chance"] else ", within chance,"
+    if abs(entry["change"]) < LEAST:
+        return f"Reliance stays {moved}."
+    return f"Reliance {'ROSE' if entry['rise'] else 'fell'}{chance} {moved}."
 
 
 def _points(value: float) -> str:

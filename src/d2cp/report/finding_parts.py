@@ -109,9 +109,15 @@ def _reliance(lean: Mapping[str, Any] | None) -> dict[str, str] | None:
         "before_interval": spread(before.get("interval")),
         "after": points(lean["d2cp"]["gap"]),
         "after_interval": spread(lean["d2cp"]["interval"]),
-        "rise": "rose" if lean.get("rise") else "",
+        "rise": _rise(lean),
         "sentence": visible(lean["sentence"]),
     }
+
+
+def _rise(lean: Mapping[str, Any]) -> str:
+    if not lean.get("rise"):
+        return ""
+    return "rose" if lean["beyond_chance"] else "rose, within chance"
 
 
 def points(value: float | None) -> str:

@@ -12,7 +12,7 @@ Keys, stable under `schema` 1; what a run does not have is absent:
               warnings, seconds; of findings also: findings [rank], value_names,
               merged [{class, value, into, images}], mined (what CBCM says beside them)},
     reliance {images, splits, findings [{rank, name, used, erm {gap, interval, leans, victims},
-              d2cp {…}, change, change_interval, rise, sentence}]},
+              d2cp {…}, change, change_interval, rise, beyond_chance, sentence}]},
     results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
               groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
     choice {model: "d2cp" | "erm", sentences, erm {worst_group, group_mean, error}, d2cp {…},
