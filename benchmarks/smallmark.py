@@ -3,7 +3,8 @@
 Takes a folder of photographs in Waterbirds' form (metadata.csv with img_filename, y, place) and
 writes another data set: the same birds, backgrounds balanced in each class, and a mark of about
 3% of the image in the lower right region, on 95% of the images of class 1 and 5% of class 0 in the
-train split, on half of each class in val and test.
+train split, on half of each class in val and test. OUT/masks has the mark's place, white on black,
+for every image that carries it.
 
     python benchmarks/smallmark.py BIRDS OUT [--size 144] [--rho 0.95] [--seed 0]
 """
@@ -42,15 +43,20 @@ def logo(side: int) -> Image.Image:
     return image.resize((side, side), Image.Resampling.LANCZOS)
 
 
-def paste_mark(photo: Image.Image, share: float, draw: np.random.Generator) -> Image.Image:
-    """The mark somewhere in the lower right region; the disc covers `share` of the image."""
+def paste_mark(
+    photo: Image.Image, share: float, draw: np.random.Generator
+) -> tuple[Image.Image, Image.Image]:
+    """The mark somewhere in the lower right region; the disc covers `share` of the image. Also its
+    mask."""
     side = round(photo.width * (share * 4 / np.pi) ** 0.5)
     low, high = round(photo.width * 0.55), photo.width - side
     x, y = (int(draw.integers(low, high + 1)) for _ in range(2))
     marked = photo.convert("RGB")
     mark = logo(side)
     marked.paste(mark, (x, y), mark)
-    return marked
+    mask = Image.new("L", photo.size)
+    mask.paste(mark.getchannel("A"), (x, y))
+    return marked, mask
 
 
 def build(birds: Path, out: Path, size: int, rho: float, share: float, seed: int) -> None:
@@ -64,16 +70,18 @@ def build(birds: Path, out: Path, size: int, rho: float, share: float, seed: int
     split = np.searchsorted(edges[:-1], np.arange(len(rows)), side="right")
     agree = np.where(split == 0, rho, 0.5)
     mark = np.where(draw.random(len(rows)) < agree, y[rows], 1 - y[rows])
-    (out / "img").mkdir(parents=True, exist_ok=True)
+    for folder in (out / "img", out / "masks" / "img"):
+        folder.mkdir(parents=True, exist_ok=True)
     with (out / "metadata.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["filename", "split", "y", "a", "place"])
         for number, row in enumerate(rows):
             photo = Image.open(birds / records[row]["img_filename"]).convert("RGB")
             photo = photo.resize((size, size), Image.Resampling.BILINEAR)
-            if mark[number]:
-                photo = paste_mark(photo, share, draw)
             name = f"img/{number:05d}.png"
+            if mark[number]:
+                photo, mask = paste_mark(photo, share, draw)
+                mask.save(out / "masks" / name)
             photo.save(out / name)
             writer.writerow([name, split[number], y[row], mark[number], place[row]])
     for part, name in enumerate(SHARES):

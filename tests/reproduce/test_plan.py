@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,11 @@ def test_passes_are_epochs_times_images_times_branches(photographs):
     assert plan.passes_of(paper_cell(photographs, "d")) == 20 * 8
     assert plan.passes_of(paper_cell(photographs, "f")) == 20 * 8 * 2
     assert plan.looks_of(paper_cell(photographs, "f")) == 20 * 8 + 8  # val each epoch, test once
+    ours, theirs = (
+        plan.passes_of(replace(paper_cell(photographs, "f"), row=chosen("table1", name).rows[0]))
+        for name in ("d2cp", "erm")
+    )
+    assert (ours, theirs) == (20 * 8 * 2, 20 * 8)
     recall = cells_of(chosen("recall"), [photographs], 1)[0]
     assert plan.passes_of(recall) == plan.looks_of(recall) == 0
     features = cells_of(chosen("table2", "f"), [photographs], 1)[0]
@@ -77,3 +84,31 @@ def test_sizes_on_disk(photographs):
     tokens = np.zeros((24, config.disentangle.concepts, 1 + config.disentangle.tokens.dim), "f4")
     features = np.zeros((24, plan.FEATURE_WIDTH), "f4")
     assert plan.bytes_of_seed(photographs) == tokens.nbytes + features.nbytes
+
+
+def test_two_workers_on_one_cell_run_it_once(photographs, monkeypatch):
+    import threading
+
+    from d2cp.reproduce.run_cell import Workshop
+
+    (cell,) = cells_of(chosen("recall"), [photographs], 1)
+    inside, seconds_turn, made = threading.Event(), threading.Event(), []
+
+    def slow(self, cell, folder):
+        made.append(threading.get_ident())
+        inside.set()
+        assert seconds_turn.wait(60)  # the second has started: it waits, or comes in here too
+        return {"lines": []}
+
+    monkeypatch.setattr(Workshop, "_make", slow)
+    results: list[dict] = []
+    first, second = (
+        threading.Thread(target=lambda: results.append(Workshop().run(cell))) for _ in range(2)
+    )
+    first.start()
+    assert inside.wait(60)
+    second.start()
+    seconds_turn.set()
+    first.join()
+    second.join()
+    assert len(made) == 1 and results == [{"lines": []}] * 2

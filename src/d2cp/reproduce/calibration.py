@@ -30,7 +30,7 @@ from d2cp.disentangle.concept_training import train_concepts
 from d2cp.errors import BackboneError
 
 PAPERS = "vit-base-patch16"  # the paper's backbone: without its weights, random ones cost the same
-FEW = 8  # images a step of stage 1
+FEW = 4  # images a step of stage 1
 WARM = 0.5  # seconds
 LARGE = 40_000_000  # parameters from which on a few images are enough to measure
 

@@ -59,8 +59,9 @@ def passes_of(cell: Cell) -> int:
     debias = cell.config.debias
     images = debias.epoch_size or images_of(cell.data)["train"]
     shown = debias.epochs * images
-    if cell.row.kind == "method":
-        return BRANCHES * shown
+    if cell.row.kind == "method":  # here an equal number of passes, in the paper equal epochs
+        two = cell.data.scale == "here" or cell.row.key == "d2cp"
+        return (BRANCHES if two else 1) * shown
     if cell.row.kind in ("recall", "concepts"):
         return 0
     tries = 1 + debias.feature_draws if debias.tier == "features" else 1
@@ -166,4 +167,6 @@ def told(one: Work, pace: Pace | None) -> list[str]:
 def _duration(amount: float) -> str:
     if amount < 120:
         return f"{amount:.0f} s"
-    return f"{amount / 60:.0f} min" if amount < 7200 else f"{amount / 3600:.1f} h"
+    if amount < 7200:
+        return f"{amount / 60:.0f} min"
+    return f"{amount / 3600:.1f} h" if amount < 48 * 3600 else f"{amount / 86400:.0f} days"

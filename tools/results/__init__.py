@@ -1,0 +1,1 @@
+"""Pages of figures, made from result files: a figure without its file cannot be in them."""
