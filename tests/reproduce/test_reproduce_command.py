@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def ran(monkeypatch) -> list[str]:
 
 
 def test_files_of_a_table(out):
-    folder = out / "here" / "table2"
+    folder = out / "here" / "table2-cmnist"
     names = {path.name for path in folder.iterdir()}
     assert {"table.json", "table.csv", "table.html", "cmnist-test.svg", "cmnist-test.png"} <= names
     whole = json.loads((folder / "table.json").read_text())
@@ -95,7 +96,7 @@ def _killed(*_, **__):
 
 def test_recall_concepts_and_saliency_train_what_is_missing_and_no_more(out, ran):
     reproduce("recall", "--out", str(out), "--seeds", "1")
-    whole = json.loads((out / "here/recall/table.json").read_text())
+    whole = json.loads((out / "here/recall-cmnist/table.json").read_text())
     assert {f["row"] for f in whole["figures"] if f["split"] == "train"} == {
         "0,0",
         "0,1",
@@ -103,24 +104,42 @@ def test_recall_concepts_and_saliency_train_what_is_missing_and_no_more(out, ran
         "1,1",
     }
     reproduce("concepts", "--out", str(out), "--seeds", "1")
-    assert (out / "here/concepts/cmnist-concepts-0-swap.png").is_file()
+    assert (out / "here/concepts-cmnist/cmnist-concepts-0-swap.png").is_file()
     assert not ran
     reproduce("gradcam", "--out", str(out), "--rows", "erm,d2cp", "--seeds", "1")
     assert not ran  # the models of rows (a) and (f)
-    whole = json.loads((out / "here/gradcam/table.json").read_text())
+    whole = json.loads((out / "here/gradcam-cmnist/table.json").read_text())
     figures = {(f["row"], f["metric"]): f["mean"] for f in whole["figures"]}
     assert 0 < figures["erm", "area"] == figures["d2cp", "area"] < 0.5
     assert all(0 <= figures[row, "inside"] <= 1 for row in ("erm", "d2cp"))
-    assert (out / "here/gradcam/cmnist-erm-0-maps.png").is_file()
+    assert (out / "here/gradcam-cmnist/cmnist-erm-0-maps.png").is_file()
 
 
 def test_one_cell_by_its_name(out, ran):
     words = ["prompt-length", "--out", str(out), "--seeds", "1"]
     reproduce(*words, "--rows", "1,5", "--only", "cmnist/1/0")
     assert ran == ["cmnist/1/0"]
-    assert not (out / "here/prompt-length").exists()
+    assert not (out / "here/prompt-length-cmnist").exists()
     with pytest.raises(ConfigError, match="no such cell"):
         reproduce(*words, "--only", "cmnist/7/0")
+
+
+def test_cells_as_commands_that_run_anywhere(out, ran):
+    words = ["prompt-length", "--out", str(out), "--seeds", "1", "--rows", "1,5"]
+    said = reproduce(*words, "--print-commands").splitlines()
+    assert [shlex.split(line)[-2:] for line in said[:-1]] == [
+        ["--only", "cmnist/1/0"],
+        ["--only", "cmnist/5/0"],
+    ]
+    assert "--only" not in said[-1]
+    for line in said:
+        done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    assert ran == ["cmnist/5/0"] and (out / "here/prompt-length-cmnist/table.csv").is_file()
+    reproduce(*words, "--jobs", "2")  # all jobs are done: nothing is started
+    assert ran == ["cmnist/5/0"]
+    with pytest.raises(ConfigError, match="--executor 'cloud'"):
+        reproduce(*words, "--executor", "cloud")
 
 
 def test_a_method_of_table_1_shares_the_seeds_run(out, ran, monkeypatch):

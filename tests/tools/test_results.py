@@ -43,6 +43,7 @@ def whole() -> dict:
         "machine": "two cores",
         "seconds": 3.0,
         "backbone": "/some/where/vit",
+        "set": ["debias.image_size=98"],
         "selection": ["val_worst_class"],
         "metrics": [{"key": "worst_group", "heading": "worst group"}],
         "rank_correlation": [],
@@ -66,7 +67,9 @@ def whole() -> dict:
 def test_a_section_has_the_figures_of_its_file_and_the_command():
     text = section(whole(), {"table2-cmnist": "A note."})
     assert "| (a) | 12.3 | 9.4 ± 14.5 | 12.3 |" in text
-    assert "--rows a --backbone FOLDER" in text and text.endswith("\nA note.\n")
+    assert "--rows a --backbone FOLDER --set debias.image_size=98" in text and text.endswith(
+        "\nA note.\n"
+    )
     assert set(re.findall(r"\d+\.\d", text)) == {"12.3", "9.4", "14.5"}
 
 

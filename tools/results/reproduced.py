@@ -62,6 +62,7 @@ def command(whole: Whole, data: Sequence[str]) -> str:
         words.append(f"--rows {','.join(had)}")
     if whole["backbone"] != "embedded":
         words.append("--backbone FOLDER")
+    words += [f"--set {assignment}" for assignment in whole["set"]]
     return " ".join(words)
 
 

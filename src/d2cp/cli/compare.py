@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from d2cp.compare.parts import Per
 
-EXECUTORS = ("local", "slurm", "ray")
 ELSEWHERE = ("executor", "queue", "per", "jobs", "print_commands", "only", "as_json")
 RULES = ("val_true_groups", "val_pseudo_groups", "val_worst_class")
 
@@ -50,28 +49,14 @@ def compare(
     search: Annotated[
         int, typer.Option(min=0, help="Random draws from each method's space, on validation.")
     ] = 0,
-    executor: Annotated[
-        str, typer.Option(help="Where it runs: on this machine (`local`), `slurm` or `ray`.")
-    ] = "local",
-    jobs: Annotated[
-        int,
-        typer.Option(min=0, help="So many at the same time. Default: 1, or all on a cluster."),
-    ] = 0,
+    executor: options.Executor = "local",
+    jobs: options.Jobs = 0,
     per: Annotated[
         str,
         typer.Option(help="A job is a `seed` (its methods share what is made once) or a `cell`."),
     ] = "seed",
-    queue: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="What a job asks of the cluster, in the words of submitit or Ray, such as "
-            "slurm_partition=gpu or num_gpus=1; may be repeated.",
-        ),
-    ] = None,
-    print_commands: Annotated[
-        bool, typer.Option("--print-commands", help="Print the jobs as commands; run nothing.")
-    ] = False,
+    queue: options.Queue = None,
+    print_commands: options.PrintCommands = False,
     only: Annotated[
         str | None,
         typer.Option(metavar="PART", help="Run one job: a seed (`0`) or a cell (`erm-0`)."),
@@ -96,7 +81,7 @@ def compare(
     from d2cp.compare.run_comparison import Elsewhere, run_comparison
     from d2cp.executors import Away
 
-    _one_of("--executor", executor, EXECUTORS)
+    options.require_executor(executor)
     _one_of("--per", per, ("seed", "cell"))
     _one_of("--selection", selection, RULES)
     _one_of("--tier", tier, ("prompts", "features"))

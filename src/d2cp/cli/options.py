@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from d2cp.config import Config
     from d2cp.config.request import Request
 
+EXECUTORS = ("local", "slurm", "ray")
 Data = Annotated[
     str,
     typer.Argument(
@@ -83,6 +84,23 @@ Precision = Annotated[
 TrainLimit = Annotated[
     int | None, typer.Option(help="Use at most so many training images (0: all).")
 ]
+Executor = Annotated[
+    str, typer.Option(help="Where it runs: on this machine (`local`), `slurm` or `ray`.")
+]
+Jobs = Annotated[
+    int, typer.Option(min=0, help="So many at the same time. Default: 1, or all on a cluster.")
+]
+Queue = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="What a job asks of the cluster, in the words of submitit or Ray, such as "
+        "slurm_partition=gpu or num_gpus=1; may be repeated.",
+    ),
+]
+PrintCommands = Annotated[
+    bool, typer.Option("--print-commands", help="Print the jobs as commands; run nothing.")
+]
 Corrections = Annotated[
     Path | None,
     typer.Option(help="A person's corrections, as saved by the report; used from mining on."),
@@ -119,6 +137,13 @@ def assigned(option: str, assignments: list[str] | None, form: str = "KEY=VALUE"
             raise typer.BadParameter(f"{assignment!r} is not {form}", param_hint=option)
         found[name.strip()] = value
     return found
+
+
+def require_executor(name: str) -> None:
+    from d2cp.errors import ConfigError
+
+    if name not in EXECUTORS:
+        raise ConfigError(f"--executor {name!r}", expected="one of " + ", ".join(EXECUTORS))
 
 
 def close(out: Path, quiet: bool, as_json: bool = False) -> None:

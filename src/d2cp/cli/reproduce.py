@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +12,15 @@ import typer
 from d2cp.cli import options
 
 if TYPE_CHECKING:
+    from d2cp.executors import Job
     from d2cp.reproduce.cells import Cell
     from d2cp.reproduce.scales import Scale
 
+ELSEWHERE = ("executor", "queue", "jobs", "print_commands", "only", "as_json", "dry_run")
+
 
 def reproduce(
+    context: typer.Context,
     table: Annotated[
         str,
         typer.Argument(
@@ -54,6 +59,10 @@ def reproduce(
         Path | None,
         typer.Option(help="gradcam: masks of the images, a/b.png for a/b.jpg, white inside."),
     ] = None,
+    executor: options.Executor = "local",
+    jobs: options.Jobs = 0,
+    queue: options.Queue = None,
+    print_commands: options.PrintCommands = False,
     backbone: options.Backbone = None,
     set_: options.Set = None,
     format_: options.Format = None,
@@ -66,13 +75,16 @@ def reproduce(
 ) -> None:
     """Run the cells that are missing; print and write the figures beside the paper's. Killed
     anywhere, the same command goes on; finished cells are kept."""
+    from d2cp.cli.again import PROGRAM, same_command
     from d2cp.core.device import use_device
     from d2cp.data.place import Place
+    from d2cp.executors import Away, run_jobs
     from d2cp.reproduce.cells import cells_of, named
-    from d2cp.reproduce.run_table import data_sets, possible, run_cells
+    from d2cp.reproduce.run_table import data_sets, possible, run_cells, table_folder
     from d2cp.reproduce.run_table import reproduce as run_table
     from d2cp.reproduce.tables import chosen
 
+    options.require_executor(executor)
     wanted = chosen(table, rows)
     use_device(device)
     roles = options.columns(column)
@@ -96,13 +108,34 @@ def reproduce(
     if only is not None:
         run_cells([named(cells_of(wanted, sets, seeds), only)], say, quiet=quiet)
         return
-    folder = out / scale / table
-    whole = run_table(wanted, sets, seeds, folder, say, quiet=quiet)
+    folder = table_folder(wanted, sets)
+    command = same_command(context, "reproduce", without=ELSEWHERE)
+    if print_commands:
+        for cell in possible(cells_of(wanted, sets, seeds), say):
+            typer.echo(shlex.join(["d2cp", *command, "--only", cell.name]))
+        typer.echo(shlex.join(["d2cp", *command]))  # the last one writes the table
+        return
+    if executor != "local" or jobs > 1:
+        away = Away(executor=executor, at_once=jobs, options=options.assigned("--queue", queue))
+        left = possible(cells_of(wanted, sets, seeds), say)
+        run_jobs([_job(cell, [*PROGRAM, *command]) for cell in left], away, folder / "jobs", say)
+    whole = run_table(wanted, sets, seeds, say, quiet=quiet)
     if as_json:
         typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
         return
     show(whole)
     typer.echo(f"{folder / 'table.html'}, {folder / 'table.csv'}")
+
+
+def _job(cell: Cell, command: list[str]) -> Job:
+    """One cell as a command; whoever runs it, and however often, there is one result."""
+    from d2cp.executors import Job
+
+    return Job(
+        cell.name.replace("/", "-"),
+        (*command, "--only", cell.name),
+        lambda: cell.finished() is not None,
+    )
 
 
 def _plan(cells: list[Cell]) -> None:

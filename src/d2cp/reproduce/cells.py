@@ -37,6 +37,7 @@ class DataSet:
     out: Path
     cache_dir: Path | None = None
     masks: Path | None = None
+    assignments: tuple[str, ...] = ()  # what a person changed, as typed
 
     @property
     def name(self) -> str:

@@ -48,6 +48,7 @@ def data_sets(
             out=out,
             cache_dir=cache_dir,
             masks=masks,
+            assignments=tuple(assignments),
         )
     return list(made.values())
 
@@ -113,15 +114,26 @@ def reproduce(
     wanted: Reproduction,
     data: list[DataSet],
     seeds: int,
-    folder: Path,
     say: Say,
     *,
     quiet: bool = False,
 ) -> dict[str, Any]:
+    """Run what is missing; the table goes to `table_folder`."""
     cells = possible(cells_of(wanted, data, seeds), say)
     found = run_cells(cells, say, quiet=quiet)
-    about = {"scale": data[0].scale, "seeds": seeds, "backbone": data[0].config.backbone}
-    return write_table(wanted, found, folder, about)
+    about = {
+        "scale": data[0].scale,
+        "seeds": seeds,
+        "backbone": data[0].config.backbone,
+        "set": list(data[0].assignments),
+    }
+    return write_table(wanted, found, table_folder(wanted, data), about)
+
+
+def table_folder(wanted: Reproduction, data: Sequence[DataSet]) -> Path:
+    """OUT/<scale>/<table>-<data>: a table of other data sets is another one."""
+    names = "-".join([wanted.name, *(one.name for one in data)])
+    return data[0].out / data[0].scale / names
 
 
 def _pictures(found: Sequence[Found], folder: Path) -> list[tuple[str, Path]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from d2cp.core.locks import held
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.discovery import discover
@@ -29,13 +28,15 @@ class Shared:
 def prepare(data: DataSet, seed: int, *, quiet: bool = False) -> Shared:
     """Make or verify the shared stages. A second process waits, then finds them made."""
     path = data.folder / "seeds" / str(seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
     config = replace(data.config, seed=seed)
-    with (
-        held(path.parent / f".{seed}.lock", wait=True),
-        open_run(
-            data.table, path, config, place=data.place, cache_dir=data.cache_dir, quiet=quiet
-        ) as context,
-    ):
+    with open_run(
+        data.table,
+        path,
+        config,
+        place=data.place,
+        cache_dir=data.cache_dir,
+        quiet=quiet,
+        wait=True,
+    ) as context:
         found = discover(context)
         return Shared(context, found, environments(context, found))
