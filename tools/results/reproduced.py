@@ -43,7 +43,8 @@ def section(whole: Whole, notes: Mapping[str, str]) -> str:
     for order in whole["rank_correlation"]:
         text += f"- {correlation(order)}\n"
     picked = ", ".join(f"`{rule}`" for rule in whole["selection"])
-    text += f"- Seeds 0 to {whole['seeds'] - 1}; {whole['machine']}; "
+    seeds = "Seed 0" if whole["seeds"] == 1 else f"Seeds 0 to {whole['seeds'] - 1}"
+    text += f"- {seeds}; {whole['machine']}; "
     text += f"{whole['seconds']:,.0f} s in all cells"
     text += f"; states picked by {picked}.\n" if picked else ".\n"
     text += f"- The paper: {whole['paper']['where']}.\n"
