@@ -117,14 +117,17 @@ def _strongest(findings: Sequence[Finding]) -> str:
 
 def _sentence(findings: Sequence[Finding], table: Table) -> str:
     """What the groups are made of, in one sentence."""
-    train = table.rows("train")
-    told = [
-        f"“{f.name}” (finding {f.rank}) tells {f.agreement:.1%} of the images' class, "
-        f"{int((f.value[train] != table.y[train]).sum()):,} of {len(train):,} training images go "
-        "against it"
-        for f in findings
-    ]
-    return "; ".join(told) + "."
+    names = " and ".join(f"“{f.name}” (finding {f.rank})" for f in findings)
+    if len(findings) > 1:
+        made = f"{names} make the groups"
+    else:
+        (only,), train = findings, table.rows("train")
+        against = int((only.value[train] != table.y[train]).sum())
+        made = (
+            f"{names} alone tells {only.agreement:.1%} of the images' class; {against:,} of "
+            f"{len(train):,} training images go against it"
+        )
+    return f"A model could cheat: {made}." if _strongest(findings) == "found" else f"{made}."
 
 
 def _said(merged: dict[str, Any]) -> str:
