@@ -121,6 +121,31 @@ def test_a_queue_gets_commands_and_its_losses_are_named(queue, tmp_path):
         run_jobs(jobs[2:], away, tmp_path / "again", quiet)
 
 
+def test_a_job_that_is_queued_again_has_not_failed(queue, tmp_path, monkeypatch):
+    """Preempted: its first attempt left an error, Slurm will run it once more, and does."""
+    preempted = job(tmp_path, "bad", "raise SystemExit(2)")
+    looks = []
+
+    def in_queue() -> set[str]:
+        looks.append(1)
+        if len(looks) == 3:
+            (tmp_path / "bad").write_text("x")
+        return {"7_1"}
+
+    monkeypatch.setattr(slurm, "in_queue", in_queue)
+    run_jobs([preempted], Away(executor="slurm"), tmp_path / "logs", quiet)
+    assert len(looks) == 3
+
+
+def test_an_attempt_that_slurm_ends_tells_no_failure(monkeypatch):
+    slept: list[float] = []
+    monkeypatch.setattr(slurm.time, "sleep", slept.append)
+    killed = slurm.Command([sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"])
+    with pytest.raises(subprocess.CalledProcessError):  # where nobody ends it meanwhile
+        killed()
+    assert slept == [slurm.GRACE]
+
+
 @pytest.mark.parametrize(("name", "extra"), [("slurm", "submitit"), ("ray", "ray")])
 def test_a_missing_library_is_told_with_its_remedy(tmp_path, monkeypatch, name, extra):
     monkeypatch.setitem(sys.modules, extra, None)

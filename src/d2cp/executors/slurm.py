@@ -27,8 +27,13 @@ class Command:
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
 
-    def __call__(self) -> int:
-        return subprocess.run(self.words, check=True).returncode
+    def __call__(self) -> None:
+        done = subprocess.run(self.words, check=False)
+        if done.returncode < 0:
+            # By a signal: Slurm takes the node back and is about to end this process as well. A
+            # failure that is told in between would stand although the job is queued again.
+            time.sleep(GRACE)
+        done.check_returncode()
 
     def checkpoint(self) -> Any:
         """Preempted or out of time: the same command again, which goes on where it was."""
@@ -73,10 +78,12 @@ def run_slurm(
         for job, submitted in waiting:
             if job.done():
                 continue
-            if submitted.paths.result_pickle.exists() or (cluster != "slurm" and submitted.done()):
+            here = queued is not None and submitted.job_id in queued  # perhaps once more
+            over = submitted.paths.result_pickle.exists()
+            if (over or (cluster != "slurm" and submitted.done())) and not here:
                 failed[job.name] = _reason(submitted)
                 continue
-            if queued is not None and submitted.job_id not in queued:
+            if queued is not None and not here:
                 # Gone without a word: killed with its node, or cancelled.
                 since = gone_since.setdefault(job.name, now)
                 if now - since > GRACE:
