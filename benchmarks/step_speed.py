@@ -24,13 +24,22 @@ from d2cp.backbone.load import EMBEDDED_FOLDER
 from d2cp.config.debias import DebiasConfig
 from d2cp.debias.dual_branch import DualBranch
 
-VIT_B16 = {"image_size": 224, "patch_size": 16}
+VIT = {"image_size": 224, "patch_size": 16}
+RANDOM: dict[str, dict[str, int]] = {
+    "vit-b16-random": VIT,
+    "vit-s16-random": {
+        **VIT,
+        "hidden_size": 384,
+        "intermediate_size": 1536,
+        "num_attention_heads": 6,
+    },
+}
 
 
 def models(name: str, size: int) -> tuple[Backbone, Any]:
     """The same network through the adapter and in the library's own form."""
-    if name == "vit-b16-random":
-        config = ViTConfig(**VIT_B16)
+    if name in RANDOM:
+        config = ViTConfig(**RANDOM[name])
         return backbone_from_config(config), ViTModel(config, add_pooling_layer=False)
     folder = EMBEDDED_FOLDER if name == "embedded" else name
     return load_backbone(name), ViTModel.from_pretrained(folder, add_pooling_layer=False)
@@ -90,7 +99,9 @@ def seconds(work: Callable[[], None], times: int, clock: Callable[[], float]) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backbone", default="embedded", help="embedded, vit-b16-random, a folder")
+    parser.add_argument(
+        "--backbone", default="embedded", help=f"embedded, {', '.join(RANDOM)}, a folder"
+    )
     parser.add_argument("--size", type=int, default=28)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--length", type=int, default=10, help="prompts a layer")

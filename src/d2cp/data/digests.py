@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
@@ -18,6 +19,7 @@ from d2cp.data.source import EncodedSource, Stamp
 from d2cp.errors import RunError
 
 T = TypeVar("T")
+SMALL = 64  # rows that a thread is handed where only small answers come back
 _HEADER = ("name", "size", "mtime_ns", "ctime_ns", "digest")
 
 
@@ -30,19 +32,23 @@ def threads() -> int:
     return min(16, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)
 
 
-def ordered_map(function: Callable[[int], T], rows: Sequence[int]) -> Iterator[T]:
-    """function(row) in threads, in order, with a bounded number of results waiting."""
-    iterator = iter(rows)
+def ordered_map(function: Callable[[int], T], rows: Sequence[int], at_once: int = 1) -> Iterator[T]:
+    """function(row) in threads, in order, with a bounded number of results waiting. A thread is
+    handed `at_once` rows: more than one where a row costs less than the handing over."""
+    parts = (rows[start : start + at_once] for start in range(0, len(rows), at_once))
+
+    def run(part: Sequence[int]) -> list[T]:
+        return [function(row) for row in part]
+
     with ThreadPoolExecutor(threads()) as pool:
-        waiting: list[Future[T]] = [
-            pool.submit(function, row) for row in islice(iterator, 8 * threads())
-        ]
-        waiting.reverse()
+        waiting: deque[Future[list[T]]] = deque(
+            pool.submit(run, part) for part in islice(parts, 8 * threads())
+        )
         try:
             while waiting:
-                yield waiting.pop().result()
-                for row in islice(iterator, 1):
-                    waiting.insert(0, pool.submit(function, row))
+                yield from waiting.popleft().result()
+                for part in islice(parts, 1):
+                    waiting.append(pool.submit(run, part))
         finally:
             for future in waiting:
                 future.cancel()
@@ -69,7 +75,7 @@ def row_digests(
         except UnreadableError as error:
             return str(error)
 
-    for row, found in zip(unknown, ordered_map(one, unknown), strict=True):
+    for row, found in zip(unknown, ordered_map(one, unknown, SMALL), strict=True):
         if isinstance(found, str):
             bad[row] = found
         else:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.data.copies import SIDE, across_splits, thumbnail
-from d2cp.data.digests import digest_bytes, ordered_map, row_stamps
+from d2cp.data.digests import SMALL, digest_bytes, ordered_map, row_stamps
 from d2cp.data.images import UnreadableError, decode
 from d2cp.data.source import ColouredSource, EncodedSource
 from d2cp.data.store import quarantine
@@ -162,7 +162,7 @@ def _inspect(table: Table, decode_images: bool, step: Callable[[], None]) -> _Se
         return ""
 
     rows = list(stamps)
-    for row, reason in zip(rows, ordered_map(one, rows), strict=True):
+    for row, reason in zip(rows, ordered_map(one, rows, SMALL), strict=True):
         if reason:
             bad[row] = reason
         step()

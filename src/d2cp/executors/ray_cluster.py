@@ -39,7 +39,8 @@ def run_ray(
     task = ray.remote(run_child).options(max_retries=RETRIES, **needs)
     here = Path.cwd()
     failed: dict[str, str] = {}
-    waiting, running = list(jobs), dict[Any, tuple[Job, Path]]()
+    waiting = list(jobs)
+    running: dict[Any, tuple[Job, Path]] = {}
     while waiting or running:
         while waiting and (not at_once or len(running) < at_once):
             job = waiting.pop(0)
