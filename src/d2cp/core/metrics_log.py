@@ -41,6 +41,14 @@ class MetricsLog:
                 kept.append(text)
         write_text(self.path, "".join(text + "\n" for text in kept))
 
+    def take_over(self, stage: str, other: Path) -> None:
+        """What another log holds of a stage, in the place of what this one did."""
+        self.rewind(stage, -1)
+        for text in other.read_text(encoding="utf-8").splitlines() if other.exists() else ():
+            line = json.loads(text)
+            if line.pop("stage") == stage:
+                self(stage, line.pop("step"), **line)
+
     def close(self) -> None:
         if self._board is not None:
             self._board.close()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from d2cp.backbone import load_backbone
+from d2cp.pipeline.ahead import start_ahead
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovery import discover
 from d2cp.pipeline.environment_bits import environments
 from d2cp.pipeline.scoring import evaluate
-from d2cp.pipeline.stage_two import labels_of, train
+from d2cp.pipeline.stage_two import control_labels, labels_of, train
 
 
 def run_stages(
@@ -23,9 +25,12 @@ def run_stages(
     """Scan and discover → environments → control and dual-branch model → evaluate."""
     side = context.config.debias.image_size
     load_backbone(context.config.backbone).grid(side, side)  # told now, not after stage 1
-    found = discover(context, corrections, findings)
-    bits = environments(context, found)
-    labels = labels_of(context, found, bits)
-    models = {"erm": train(context, "erm", labels)} if control else {}
+    with closing(start_ahead(context, control=control)) as ahead:
+        context.take = ahead.take
+        found = discover(context, corrections, findings)
+        bits = environments(context, found)
+        labels = labels_of(context, found, bits)
+        models = {"erm": train(context, "erm", control_labels(context))} if control else {}
+        ahead.clear()
     models["debias"] = train(context, "debias", labels)
     evaluate(context, found, models)

@@ -17,13 +17,16 @@ from d2cp.config import Config
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.files import fingerprint
 from d2cp.core.metrics_log import MetricsLog
-from d2cp.core.processes import from_main, is_main, wait_for_all
+from d2cp.core.processes import from_main, is_main, process_count, wait_for_all
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.time_spent import TimeSpent
 from d2cp.data.image_access import load_images
+from d2cp.data.place import Place
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
 from d2cp.pipeline.stages import stage
+
+Take = Callable[[str, str], bool]  # stage, inputs -> whether its artifact is there now
 
 
 @dataclass
@@ -38,6 +41,8 @@ class Context:
     quiet: bool = False
     force: bool = False
     tensorboard: bool = False
+    place: Place | None = None
+    take: Take = lambda name, inputs: False  # an artifact that was made ahead
     _stores: dict[int, ImageStore] = field(default_factory=dict)
 
     @cached_property
@@ -91,6 +96,10 @@ class Context:
             self.say(f"{name}: unchanged, kept")
             if is_main():
                 self.run.record(stage(name).reads, self.config.to_dict())
+            return self.run.path / name
+        if is_main() and process_count() == 1 and self.take(name, inputs):
+            self.run.record(stage(name).reads, self.config.to_dict())
+            self.say(f"{name}: taken over")
             return self.run.path / name
         self.say(f"{name}: started")
         if not is_main():

@@ -15,12 +15,14 @@ from d2cp.core.device import process_state
 from d2cp.core.files import write_bytes
 from d2cp.core.processes import in_shares, process_count, process_rank
 from d2cp.core.progress import progress
+from d2cp.core.threads import threads_for, using
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
 from d2cp.errors import RunError
 from d2cp.pipeline.context import Context
 
 FILE = "features.safetensors"
+BATCH = 256
 
 
 def frozen_features(
@@ -29,14 +31,15 @@ def frozen_features(
     rows: NDArray[np.int64],
     image_size: int,
     *,
-    batch: int = 256,
+    batch: int = BATCH,
     quiet: bool = False,
 ) -> torch.Tensor:
     """CLS features [n, D] of the centre crops, on the CPU."""
     device = process_state().device
     backbone.to(device)
     steps = len(range(process_rank() * batch, len(rows), process_count() * batch))
-    with progress(steps, "features", quiet=quiet) as bar:
+    threads = threads_for(batch * 3 * image_size**2)
+    with progress(steps, "features", quiet=quiet) as bar, using(threads):
 
         def features(part: slice) -> torch.Tensor:
             images = centre_view(store[rows[part]], image_size).to(device)

@@ -70,6 +70,7 @@ def open_run(
             quiet=quiet,
             force=force,
             tensorboard=tensorboard,
+            place=place,
         )
         context._stores[store.size] = store
         identity = fingerprint([readable.fingerprint(), store.key])

@@ -49,6 +49,18 @@ def labels_of(context: Context, found: Discovery, bits: Bits) -> Labels:
     )
 
 
+def control_labels(context: Context) -> Labels:
+    """The columns of the control: classes, and no finding."""
+    config, table = settings_of("erm", context.config.debias), context.table
+    return Labels(
+        y=_without_test(context, table.y),
+        classes=table.n_classes,
+        train=table.rows("train"),
+        val=table.rows("val"),
+        true_a=table.a if selection_used(config) == "val_true_groups" else None,
+    )
+
+
 def _without_test(context: Context, y: NDArray[np.int64]) -> NDArray[np.int64]:
     """Labels of rows that are neither train nor val are unknown: nothing can select on them."""
     table = context.table
@@ -108,7 +120,7 @@ def artifact_of(
     context: Context, labels: Labels, trained: Trained, draws: Sequence[Draw]
 ) -> Artifact:
     """The model with the names it speaks of."""
-    values = tuple(f"value {v}" for v in range(labels.values))
+    values = () if labels.a is None else tuple(f"value {v}" for v in range(labels.values))
     crop = getattr(context.table.source, "centre_crop", None)
     backbone = context.config.backbone
     key, names = backbone_key(backbone), context.table.class_names

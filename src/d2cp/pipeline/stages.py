@@ -77,7 +77,7 @@ STAGES = (
     ),
     Stage(
         name="erm",
-        after=("data", "mine", "environments"),
+        after=("data", "features"),  # plain training: no finding has a part in it
         settings=lambda config: [asdict(config.debias), config.backbone],
         reads=("seed", "backbone", "debias"),
         writes=("model.safetensors", "debias.json"),
