@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 import torch
 
+from d2cp.config.debias import DebiasConfig
 from d2cp.data.pixels import centre_view
 from d2cp.debias.logits import image_logits, predict_logits
 from d2cp.debias.loop import Fitted
 from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.settings_search import ALL, PLAIN, Draw, draw_settings, search
+from d2cp.debias.solved_adapter import SolvedDualAdapter
 from d2cp.debias.train import Trained, plain, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
+from d2cp.debias.training_tiers import spurious_solution
 from d2cp.pipeline.frozen_features import frozen_features
 from debias_tiny import CONFIG, backbone, cmnist, labels_of
 
@@ -21,6 +24,8 @@ TABLE, STORE = cmnist()
 LABELS = labels_of(TABLE)
 FEATURES = frozen_features(backbone(), STORE, np.arange(len(TABLE)), 28, quiet=True)
 SETTINGS = replace(CONFIG, tier="features", adapter_hidden=6, lr=0.02)
+
+JOINT = replace(SETTINGS, spurious_fit="joint")
 
 
 def train(config=SETTINGS) -> Trained:
@@ -35,7 +40,7 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
 
 def test_both_branches_learn_and_plain_training_has_one() -> None:
-    trained, erm = train(), train(plain(SETTINGS))
+    trained, erm = train(JOINT), train(plain(SETTINGS))
     assert all(parameter.abs().sum() > 0 for parameter in trained.model.parameters())
     assert trained.shortcut() is not None and erm.shortcut() is None
     width, hidden = FEATURES.shape[1], SETTINGS.adapter_hidden
@@ -44,10 +49,34 @@ def test_both_branches_learn_and_plain_training_has_one() -> None:
     assert trained.parameters == ParameterCount(branch=branch, trained=2 * branch, backbone=1000)
 
 
-@pytest.mark.parametrize("dual", [True, False])
-def test_artifact_round_trip_and_logits_from_images(tmp_path: Path, dual: bool) -> None:
+def test_a_solved_spurious_branch_reads_and_is_not_trained() -> None:
+    """Digits' colour is read from the features; the head counts, the idle adapter does not."""
+    trained = train()
+    assert isinstance(trained.model, SolvedDualAdapter) and trained.model.directions == 1
+    answers = trained.shortcut()(FEATURES[torch.from_numpy(LABELS.val)]).argmax(1).numpy()
+    assert (answers == LABELS.a[LABELS.val]).mean() > 0.9
+    width = FEATURES.shape[1]
+    assert trained.parameters.trained == trained.parameters.branch + 2 * width + 2
+    again = train_on_features(
+        FEATURES,
+        LABELS,
+        SETTINGS,
+        seed=1,
+        backbone_parameters=1000,
+        solution=spurious_solution(FEATURES, LABELS, SETTINGS, seed=1),
+    )
+    for name, value in trained.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [SETTINGS, JOINT, replace(SETTINGS, dual_branch=False)],
+    ids=["solved", "joint", "one"],
+)
+def test_artifact_round_trip_and_logits_from_images(tmp_path: Path, config: DebiasConfig) -> None:
     """What was trained on features answers from images, through the backbone, the same."""
-    trained = train(replace(SETTINGS, dual_branch=dual))
+    trained = train(config)
     draws = (Draw({"lr": 0.1}, (0.5, 0.75)), Draw({"lr": 0.2}, None))
     names = ("a", "b")
     save_artifact(tmp_path, Artifact(trained, "embedded", names, names, None, draws))

@@ -65,7 +65,7 @@ def make_task():
             "seed": seed,
             "budget": budget,
             "config": settings,
-            "space": FeatureSpace(blobs(y, a), settings),
+            "space": FeatureSpace(blobs(y, a), settings, train=train),
             "attribute": a[train],
             "values": values,
             "mined": Pseudo(a, values, a.astype(float), (a != y % values) * 1, a * 0),

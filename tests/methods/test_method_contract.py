@@ -289,3 +289,22 @@ def test_specs_are_complete_and_drawable(name):
     assert all(set(d) == {"lr", "weight_decay", *spec.params} for d in drawn)
     with pytest.raises(D2CPError, match="unknown key"):
         spec.values({"no-such-parameter": 1})
+
+
+def test_a_search_draws_what_the_tier_has():
+    """On frozen features D2CP solves its spurious branch and draws no sampling exponent."""
+    spec = methods()["d2cp"].spec
+    assert set(spec.on("prompts").params) == {"alpha", "eta"}
+    assert set(spec.on("features").params) == {"eta"}
+    erm = methods()["erm"].spec
+    assert erm.on("features") == erm
+
+
+def test_adapters_of_a_comparison_read_features_as_a_run_s_do(footing):
+    """In units of the training images: one setting means the same in `compare` and in `run`."""
+    one = footing("features", "two")
+    features = one.space.read_plain(np.arange(len(one.table)))
+    task = one.task(methods()["d2cp"].spec)
+    h = task.classifier().features(features[torch.from_numpy(task.train)])
+    torch.testing.assert_close(h.mean(0), torch.zeros(h.shape[1]), atol=1e-4, rtol=0)
+    torch.testing.assert_close(h.std(0), torch.ones(h.shape[1]), atol=1e-4, rtol=0)

@@ -6,7 +6,7 @@ No torch here, so that declarations can be listed quickly.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -74,6 +74,13 @@ class Spec:
     fits_on_val_groups: bool = False  # trains on validation images and their groups
     needs: frozenset[Need] = frozenset({"prompts"})
     params: Mapping[str, Param] = field(default_factory=dict)
+    feature_params: Mapping[str, Param] | None = None  # in place of `params` on frozen features
+
+    def on(self, tier: Tier) -> Spec:
+        """The declaration as it holds on a tier."""
+        if tier != "features" or self.feature_params is None:
+            return self
+        return replace(self, params=self.feature_params, feature_params=None)
 
     @property
     def tiers(self) -> tuple[Tier, ...]:

@@ -53,6 +53,7 @@ class Footing:
         """The task of a method: no attribute in it unless the method declared that it sees them.
         Its learning rate and weight decay are those of `params`, where they or the Spec say so."""
         spec.require_tier(self.space.tier)
+        spec = spec.on(self.space.tier)
         table = self.table
         train, val = table.rows("train"), table.rows("val")
         attribute = val_attribute = None

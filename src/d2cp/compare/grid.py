@@ -18,7 +18,15 @@ import numpy as np
 
 from d2cp import __version__
 from d2cp.backbone.identity import backbone_key
-from d2cp.compare.contract import SHARED, Method, Params, Predictor, Tier, selection_logits
+from d2cp.compare.contract import (
+    SHARED,
+    Method,
+    Params,
+    Predictor,
+    Spec,
+    Tier,
+    selection_logits,
+)
 from d2cp.compare.footing import Footing
 from d2cp.compare.registry import method
 from d2cp.compare.seed_run import open_seed
@@ -76,6 +84,10 @@ class Grid:
         with held(lock, wait=True):
             yield self.finished(path, identity) is None
 
+    def spec(self, name: str) -> Spec:
+        """A method's declaration on the tier of this comparison."""
+        return method(name).spec.on(self.tier)
+
     def finished(self, path: Path, identity: str) -> dict[str, Any] | None:
         """A cell that was run with exactly these settings."""
         if not path.is_file():
@@ -86,7 +98,7 @@ class Grid:
 
 def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
     """All cells of a seed that are not finished; `chosen` are parameters from a search."""
-    wanted = {name: method(name).spec.values(chosen.get(name)) for name in grid.names}
+    wanted = {name: grid.spec(name).values(chosen.get(name)) for name in grid.names}
     left = [
         name
         for name, params in wanted.items()
@@ -109,7 +121,7 @@ def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
 
 def trials(grid: Grid, name: str, draws: int) -> dict[Path, Params]:
     """What a search tries: the defaults and `draws` random ones, each with its file."""
-    spec = method(name).spec
+    spec = grid.spec(name)
     generator = numpy_generator(SEARCHED, f"search/{name}")
     tried = [spec.values(), *(spec.draw(generator) for _ in range(draws))]
     return {grid.out / "search" / f"{name}-{k}.json": params for k, params in enumerate(tried)}

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Literal
 
 from d2cp.compare.grid import Grid, run_seed, search, searched
-from d2cp.compare.registry import method
 from d2cp.errors import ConfigError
 
 Per = Literal["seed", "cell"]
@@ -47,7 +46,7 @@ def part_is_done(grid: Grid, part: str, seeds: int, draws: int) -> bool:
     return all(
         grid.finished(
             grid.cell(name, seed),
-            grid.identity(name, seed, method(name).spec.values(chosen[name])),
+            grid.identity(name, seed, grid.spec(name).values(chosen[name])),
         )
         for name in names
     )

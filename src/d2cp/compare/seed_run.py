@@ -69,7 +69,8 @@ def space_of(context: Context, grid: Grid) -> Space:
     config = context.config
     frozen, device = features(context), process_state().device
     if grid.tier == "features":
-        return FeatureSpace(frozen, config.debias, device=device)
+        train = context.table.rows("train")
+        return FeatureSpace(frozen, config.debias, train=train, device=device)
     return PromptSpace(
         load_backbone(config.backbone),
         context.images(config.debias.resize),

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from d2cp.compare.contract import Tier
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Rows
-from d2cp.debias.adapters import Adapter
+from d2cp.debias.adapters import Adapter, standardise_adapters
 from d2cp.debias.cross_heads import init_head
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ class AdaptedFeatures(Classifier):
 
 
 class FeatureSpace(Space):
-    """Given features [N, D] of every table row."""
+    """Given features [N, D] of every table row; adapters read them in units of the training rows,
+    as those of `d2cp run` do."""
 
     tier: Tier = "features"
 
@@ -96,10 +97,12 @@ class FeatureSpace(Space):
         features: Tensor,
         config: DebiasConfig,
         *,
+        train: Rows,
         device: torch.device | None = None,
     ) -> None:
         self._features, self._config = features.float(), config
         self.width, self.device = features.shape[1], device or torch.device("cpu")
+        self._train = train
 
     def read(self, rows: Rows, draws: Rows, epoch: int) -> Tensor:
         return self.read_plain(rows)
@@ -111,7 +114,11 @@ class FeatureSpace(Space):
 
     def classifier(self, outputs: int, *, seed: int) -> Classifier:
         made = AdaptedFeatures(self.width, outputs, self._config, seed)
+        self.standardise(made)
         return made.to(self.device)
+
+    def standardise(self, module: nn.Module) -> None:
+        standardise_adapters(module, self.read_plain(self._train))
 
 
 class PromptedImages(Classifier):

@@ -10,6 +10,7 @@ from d2cp.errors import ConfigError
 
 SelectionRule = Literal["val_true_groups", "val_pseudo_groups", "val_worst_class"]
 Tier = Literal["prompts", "features"]
+SpuriousFit = Literal["solved", "joint"]
 PseudoSource = Literal["cbcm", "random", "true"]
 
 
@@ -66,8 +67,14 @@ class DebiasConfig:
     projector_grad: bool = False  # whether gradients flow through the projector too
     projection_rank: Literal["full", "difference"] = "full"
     """What is projected out: all rows of the other head, or only their differences."""
-    spurious_decay: float | None = None  # weight decay of W^a; none: weight_decay, as the paper
-    spurious_heads: int = 1  # each reads what those before leave; P0^a removes all. Paper: 1
+    spurious_fit: SpuriousFit = "solved"
+    """Features: W^a is `solved` before the class branch trains, or learns beside it, `joint`, as
+    under prompts (the paper's form)."""
+    spurious_decay: float | None = None
+    """Weight decay of W^a; none: weight_decay, as the paper, and 3 where W^a is solved."""
+    spurious_heads: int = 1
+    """Each reads what those before leave; P0^a removes all. A solved one that cannot read held-out
+    images is left out. Paper: 1."""
 
     # the rows of the ablation tables
     use_pseudo: bool = True  # CBCM: group by (y, a~)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.rng import torch_generator
 from d2cp.debias.cross_heads import CrossHeads, init_head
+from d2cp.debias.projection import null_space_projection
 
 
 class Adapter(nn.Module):
@@ -36,10 +38,22 @@ class Adapter(nn.Module):
         self.mean.copy_(features.mean(dim=0))
         self.scale.copy_(features.std(dim=0).clamp_min(1e-6))
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, without: Tensor | None = None) -> Tensor:
+        """h of features [B, D]; `without` is a basis [D, r] whose directions x loses first."""
         x = (features - self.mean) / self.scale
+        if without is not None:
+            x = null_space_projection(x, without)
         adapted: Tensor = x + self.up(torch.relu(self.down(x)))
         return adapted
+
+
+def standardise_adapters(module: nn.Module, training: Tensor) -> None:
+    """Every adapter of `module` in the units of the training images' features [N, D]; one image
+    has no deviation, and leaves the units as they are."""
+    if len(training) > 1:
+        for part in module.modules():
+            if isinstance(part, Adapter):
+                part.standardise(training)
 
 
 class AdapterClassifier(nn.Module):
@@ -78,7 +92,7 @@ class DualAdapter(CrossHeads):
     @classmethod
     def new(
         cls, width: int, classes: int, values: int, config: DebiasConfig, *, seed: int
-    ) -> DualAdapter:
+    ) -> Self:
         return cls(
             Adapter(width, config.adapter_hidden, seed=seed, name="y"),
             Adapter(width, config.adapter_hidden, seed=seed, name="a"),

@@ -193,7 +193,8 @@ def decayed_parameters(
     """Parameters for the optimizer; W^a apart where it has a weight decay of its own."""
     if config.spurious_decay is None:
         return [{"params": parameters}]
-    own = [p for name, p in module.named_parameters() if name.endswith("head_a.weight")]
+    named = [p for name, p in module.named_parameters() if name.endswith("head_a.weight")]
+    own = [p for p in named if p.requires_grad]  # a solved one is not trained
     rest = [p for p in parameters if all(p is not q for q in own)]
     apart = [{"params": [p], "weight_decay": config.spurious_decay} for p in own]
     return [{"params": rest}, *apart]

@@ -14,6 +14,7 @@ from d2cp.core.processes import global_mean
 from d2cp.debias.group_losses import GroupDRO
 from d2cp.debias.labels import Labels
 from d2cp.debias.loop import Batch
+from d2cp.debias.solved_adapter import SolvedDualAdapter
 
 BranchLogits = Callable[[Batch], tuple[Tensor, Tensor | None]]  # of y, and of a where it is learnt
 
@@ -22,7 +23,7 @@ class D2CPObjective(nn.Module):
     """Model and GroupDRO weights: all that a checkpoint of stage 2 must hold.
 
     Terms: (g, y) and (g, a) with the pseudo labels, (gamma^y, y) and (gamma^a, a) with XRM; those
-    of the spurious branch only when there are two branches. Without a term: ERM.
+    of the spurious branch only when there is one that learns. Without a term: ERM.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class D2CPObjective(nn.Module):
         self.weights: dict[str, float] = {}
         self._groups: dict[str, Tensor] = {}
         self.dro = nn.ModuleDict()
-        dual, bits = config.dual_branch, 2
+        dual, bits = config.dual_branch and not isinstance(model, SolvedDualAdapter), 2
         pairs = labels.classes * labels.values
         if config.use_pseudo:
             self._add("y", labels.pseudo_groups(), pairs, config.weight_y)

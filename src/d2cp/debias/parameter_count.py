@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from d2cp.debias.solved_adapter import SolvedDualAdapter
 from d2cp.debias.training_tiers import DUAL, Model
 
 
@@ -14,13 +15,16 @@ class ParameterCount:
     """Trainable parameters beside the frozen backbone's."""
 
     branch: int  # prompts or adapter, and head, of the target branch: what is deployed
-    trained: int  # all branches
+    trained: int  # all branches, a solved head too
     backbone: int
 
     @classmethod
     def of(cls, model: Model, backbone: int) -> ParameterCount:
         deployed = model.classifier() if isinstance(model, DUAL) else model
-        return cls(branch=_count(deployed), trained=_count(model), backbone=backbone)
+        trained = _count(model)
+        if isinstance(model, SolvedDualAdapter):
+            trained -= _count(model.adapter_a)  # stays the identity
+        return cls(branch=_count(deployed), trained=trained, backbone=backbone)
 
     def __str__(self) -> str:
         def share(count: int) -> str:

@@ -19,13 +19,21 @@ from d2cp.debias.train import Trained
 RATES = {  # powers of ten
     "lr": (-2.5, -1.0),
     "weight_decay": (-2.0, 0.0),
-    "eta": (-3.0, -1.0),
+    "eta": (-3.0, -1.5),
     "spurious_decay": (-3.0, -0.3),
 }
 HEADS = (1, 4)  # spurious_heads, the second one left out
 ALPHA = (0.8, 2.0)
 PLAIN = ("lr", "weight_decay")  # what plain training has
+SOLVED = ("lr", "weight_decay", "eta")  # W^a is solved: its settings are not drawn
 ALL = ("lr", "weight_decay", "alpha", "eta", "spurious_heads", "spurious_decay")
+
+
+def drawn_names(config: DebiasConfig) -> tuple[str, ...]:
+    """What a search of `config` draws."""
+    if not config.use_pseudo:
+        return PLAIN
+    return SOLVED if config.dual_branch and config.spurious_fit == "solved" else ALL
 
 
 @dataclass(frozen=True)

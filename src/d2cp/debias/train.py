@@ -28,6 +28,7 @@ from d2cp.debias.loop import Evaluate, Fitted, Order, Score, fit
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.sampler import natural_order, weighted_order
+from d2cp.debias.spurious_solution import SpuriousSolution
 from d2cp.debias.training_tiers import DUAL, Model, Tier, feature_tier, prompt_tier
 
 
@@ -99,10 +100,14 @@ def train_on_features(
     stage: str = "debias",
     log: MetricsLog | None = None,
     accelerator: Accelerator | None = None,
+    solution: SpuriousSolution | None = None,
 ) -> Trained:
-    """Adapters over frozen features, trained as `config` says. Seconds: no checkpoint, no bar."""
+    """Adapters over frozen features, trained as `config` says. Seconds: no checkpoint, no bar.
+    `solution` spares a second solving of the same W^a."""
     accelerator = accelerator or make_accelerator(config.precision)
-    tier = feature_tier(features, labels, config, seed=seed, device=accelerator.device)
+    tier = feature_tier(
+        features, labels, config, seed=seed, device=accelerator.device, solution=solution
+    )
     fitted = _fit(
         tier, labels, config, seed=seed, stage=stage, log=log, accelerator=accelerator, quiet=True
     )

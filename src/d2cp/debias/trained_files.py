@@ -22,6 +22,7 @@ from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.loop import Fitted, Score
 from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.settings_search import Draw
+from d2cp.debias.solved_adapter import SolvedDualAdapter
 from d2cp.debias.train import Trained
 from d2cp.debias.training_tiers import Model
 from d2cp.errors import BackboneError, RunError
@@ -131,7 +132,8 @@ def _model(state: dict[str, Tensor], config: DebiasConfig) -> Model:
     if "prompts" not in state:
         if dual:
             adapters = adapter("adapter_y"), adapter("adapter_a")
-            model = DualAdapter(*adapters, head("head_y"), head("head_a"), config)
+            kind = SolvedDualAdapter if config.spurious_fit == "solved" else DualAdapter
+            model = kind(*adapters, head("head_y"), head("head_a"), config)
         else:
             model = AdapterClassifier(adapter("adapter"), head("head"))
     elif dual:

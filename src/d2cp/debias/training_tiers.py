@@ -14,7 +14,12 @@ from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Rows
 from d2cp.data.store import ImageStore
-from d2cp.debias.adapters import Adapter, AdapterClassifier, DualAdapter
+from d2cp.debias.adapters import (
+    Adapter,
+    AdapterClassifier,
+    DualAdapter,
+    standardise_adapters,
+)
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.labels import Labels
@@ -22,8 +27,11 @@ from d2cp.debias.logits import predict_logits
 from d2cp.debias.loop import Read
 from d2cp.debias.objective import BranchLogits
 from d2cp.debias.reading import training_reader
+from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.spurious_solution import SpuriousSolution, solve_spurious
 
 DUAL = (DualBranch, DualAdapter)
+SOLVED_DECAY = 3.0  # of a solved W^a where the configuration has none of its own
 Model = DualBranch | PromptClassifier | DualAdapter | AdapterClassifier
 
 
@@ -63,19 +71,64 @@ def prompt_tier(
     return Tier(model, logits, training_reader(store, config, seed=seed), class_logits)
 
 
+def dual_adapter(
+    features: Tensor,
+    labels: Labels,
+    config: DebiasConfig,
+    *,
+    seed: int,
+    solution: SpuriousSolution | None = None,
+) -> DualAdapter:
+    """Both branches over features [N, D] of every row, the spurious one solved where it is to be
+    and `solution` is not given."""
+    solved = config.spurious_fit == "solved"
+    kind = SolvedDualAdapter if solved else DualAdapter
+    model = kind.new(features.shape[1], labels.classes, labels.values, config, seed=seed)
+    standardise_adapters(model, features[torch.from_numpy(labels.train)])
+    if isinstance(model, SolvedDualAdapter):
+        model.install(solution or spurious_solution(features, labels, config, seed=seed))
+    return model
+
+
+def spurious_solution(
+    features: Tensor, labels: Labels, config: DebiasConfig, *, seed: int
+) -> SpuriousSolution:
+    """W^a of the training images; the same for all that differ in the class branch alone."""
+    training = features[torch.from_numpy(labels.train)]
+    units = Adapter(features.shape[1], 1, seed=seed)
+    standardise_adapters(units, training)
+    decay, groups = config.spurious_decay, labels.pseudo_groups()
+    assert labels.a is not None
+    with torch.no_grad():
+        x = units(training)
+    return solve_spurious(
+        x,
+        labels.a[labels.train],
+        groups[labels.train],
+        values=labels.values,
+        heads=config.spurious_heads,
+        decay=SOLVED_DECAY if decay is None else decay,
+        seed=seed,
+    )
+
+
 def feature_tier(
-    features: Tensor, labels: Labels, config: DebiasConfig, *, seed: int, device: torch.device
+    features: Tensor,
+    labels: Labels,
+    config: DebiasConfig,
+    *,
+    seed: int,
+    device: torch.device,
+    solution: SpuriousSolution | None = None,
 ) -> Tier:
     """Frozen features [N, D] of every row under adapters: an image costs microseconds."""
     width = features.shape[1]
     model: DualAdapter | AdapterClassifier
     if config.dual_branch:
-        model = DualAdapter.new(width, labels.classes, labels.values, config, seed=seed)
+        model = dual_adapter(features, labels, config, seed=seed, solution=solution)
     else:
         model = AdapterClassifier.new(width, labels.classes, config, seed=seed)
-    for part in model.modules():
-        if isinstance(part, Adapter) and len(labels.train) > 1:
-            part.standardise(features[torch.from_numpy(labels.train)])
+        standardise_adapters(model, features[torch.from_numpy(labels.train)])
     model.to(device)
 
     def read(rows: Rows, draws: Rows, epoch: int) -> Tensor:

@@ -2,24 +2,29 @@
 
 Fidelity: the project's own method, `d2cp.debias`: mined pseudo groups, two branches with cross
 null-space projection, XRM's auxiliary groups. Each image goes through two branches, which counts as
-two passes. On frozen features the branches are two adapters.
+two passes. On frozen features the spurious branch is a head that is solved before the class branch
+trains, which costs no pass (`debias.spurious_fit`), and the sampler draws groups in equal shares:
+the projection does what a larger alpha is for.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from torch import Tensor, nn
 
 from d2cp.compare.contract import PRESET, Param, Params, Predictor, Spec
 from d2cp.compare.task import Logits, ModelPredictor, Task, trainable
 from d2cp.compare.tiers import FeatureSpace, PromptSpace, feature_space
 from d2cp.core.arrays import Rows
-from d2cp.debias.adapters import DualAdapter
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.labels import Labels
 from d2cp.debias.objective import D2CPObjective
+from d2cp.debias.parameter_count import ParameterCount
+from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.training_tiers import dual_adapter
 
 BRANCHES = 2
 
@@ -52,6 +57,7 @@ class D2cp:
             ),
             "eta": Param(default=PRESET, low=1e-3, high=1e-1, log=True),
         },
+        feature_params={"eta": Param(default=PRESET, low=1e-3, high=3e-2, log=True)},
     )
 
     def fit(self, task: Task, params: Params) -> Predictor:
@@ -86,15 +92,21 @@ class D2cp:
 
     def _features(self, task: Task, space: FeatureSpace) -> Predictor:
         labels = task_labels(task)
-        model = DualAdapter.new(
-            space.width, labels.classes, labels.values, task.config, seed=task.seed
-        )
+        every = space.read_plain(np.arange(len(labels.y)))
+        model = dual_adapter(every, labels, task.config, seed=task.seed)
         model.to(space.device)
         objective = D2CPObjective(model, adapter_logits(model), labels, task.config)
-        self._train(task, objective, lambda rows: space.over(model.classifier(), rows))
-        return ModelPredictor(model.classifier(), space, trainable(model))
+        cost = BRANCHES
+        if isinstance(model, SolvedDualAdapter):
+            cost = 1
+            task.notes.append(f"D2CP: {model.directions} spurious directions removed")
+        self._train(task, objective, lambda rows: space.over(model.classifier(), rows), cost)
+        trained = ParameterCount.of(model, backbone=1).trained
+        return ModelPredictor(model.classifier(), space, trained)
 
-    def _train(self, task: Task, objective: D2CPObjective, logits: Logits) -> None:
+    def _train(
+        self, task: Task, objective: D2CPObjective, logits: Logits, cost: int = BRANCHES
+    ) -> None:
         groups = task.pseudo.groups(task)
         alpha = task.config.alpha
         task.fit(
@@ -104,7 +116,7 @@ class D2cp:
             passes=task.budget,
             order=lambda draws: task.weighted(groups, alpha, draws),
             logits=logits,
-            cost=BRANCHES,
+            cost=cost,
         )
 
 

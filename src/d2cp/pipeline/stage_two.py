@@ -18,9 +18,10 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.progress import progress
 from d2cp.debias.labels import Labels, selection_used
-from d2cp.debias.settings_search import ALL, PLAIN, Draw, draw_settings, search
+from d2cp.debias.settings_search import Draw, draw_settings, drawn_names, search
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
+from d2cp.debias.training_tiers import spurious_solution
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.environment_bits import Bits
@@ -131,15 +132,29 @@ def _search(
     context: Context, which: Which, labels: Labels, settings: DebiasConfig
 ) -> tuple[Trained, list[Draw]]:
     """The control gets as many draws as the method."""
-    seed, names = context.config.seed, PLAIN if which == "erm" else ALL
+    seed, names = context.config.seed, drawn_names(settings)
     drawn = draw_settings(settings, settings.feature_draws, names, seed=seed)
     features = load_features(context.run.path / "features")
     size = load_backbone(context.config.backbone).parameter_count
+    solution = None
+    if settings.dual_branch and settings.spurious_fit == "solved":
+        solution = spurious_solution(features, labels, settings, seed=seed)
+        read = ", ".join(f"{100 * share:.0f}%" for share in solution.read)
+        context.say(
+            f"{which}: {solution.kept} spurious directions removed; held-out images read by one "
+            f"after another: {read}"
+        )
     with progress(len(drawn), which, quiet=context.quiet) as bar:
 
         def train_one(config: DebiasConfig) -> Trained:
             trained = train_on_features(
-                features, labels, config, seed=seed, backbone_parameters=size, stage=which
+                features,
+                labels,
+                config,
+                seed=seed,
+                backbone_parameters=size,
+                stage=which,
+                solution=solution,
             )
             bar.step(len(labels.train))
             return trained
