@@ -79,7 +79,7 @@ def footing(backbone, tables, features, make_config):
         )
         frozen = features[kind]
         space = (
-            FeatureSpace(frozen, settings)
+            FeatureSpace(frozen, settings, train=table.rows("train"))
             if tier == "features"
             else PromptSpace(backbone, open_images(table, 28), frozen, settings, seed=3)
         )

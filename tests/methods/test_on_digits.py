@@ -43,7 +43,7 @@ def pixels(table) -> Footing:
     pooled = torch.nn.functional.avg_pool2d(images.float() / 255, 4).flatten(1)
     return Footing(
         table=table,
-        space=FeatureSpace(pooled, SETTINGS),
+        space=FeatureSpace(pooled, SETTINGS, train=table.rows("train")),
         config=SETTINGS,
         seed=0,
         budget=4000,
