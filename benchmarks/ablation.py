@@ -105,13 +105,15 @@ def table(found: list[dict[str, Any]]) -> None:
     by_row: dict[str, dict[int, dict[str, float]]] = {}
     for one in found:
         by_row.setdefault(one["row"], {})[one["seed"]] = one
-    print("| row | worst group | mean over groups | seeds |\n|---|---:|---:|---|")
+    print("| row | worst group | mean over groups | by seed | directions removed |")
+    print("|---|---:|---:|---|---|")
     for row, seeds in by_row.items():
         worst = 100 * np.array([v["worst"] for v in seeds.values()])
         mean = 100 * np.array([v["mean"] for v in seeds.values()])
         spread = f" ± {worst.std(ddof=1):.1f}" if len(worst) > 1 else ""
         each = ", ".join(f"{100 * seeds[s]['worst']:.1f}" for s in sorted(seeds))
-        print(f"| {row} | {worst.mean():.1f}{spread} | {mean.mean():.1f} | {each} |")
+        removed = ", ".join(str(seeds[s]["directions"]) for s in sorted(seeds))
+        print(f"| {row} | {worst.mean():.1f}{spread} | {mean.mean():.1f} | {each} | {removed} |")
     for before, after in PAIRS:
         shared = sorted(by_row.get(before, {}).keys() & by_row.get(after, {}).keys())
         if len(shared) > 1:

@@ -21,20 +21,21 @@ WIDTH = 10
 
 
 def data(signals: int, n: int = 400) -> tuple[torch.Tensor, np.ndarray, np.ndarray]:
-    """Features, attribute and groups; the attribute shows in the first `signals` axes, less and
-    less of it, and the class agrees with it on nine images of ten."""
+    """Features, attribute and groups; the class agrees with the attribute on nine images of ten. It
+    shows in the first `signals` axes, in the second coarsely, so that a head which reads the first
+    leaves most of the second."""
     draw = np.random.default_rng(0)
     a = draw.integers(2, size=n)
     y = np.where(draw.random(n) < 0.9, a, 1 - a)
     x = draw.normal(size=(n, WIDTH))
-    for axis in range(signals):
-        x[:, axis] += (2 * a - 1) * (4 - axis)
+    for axis, (signal, noise) in enumerate([(1.0, 0.2), (4.0, 2.0)][:signals]):
+        x[:, axis] = signal * (2 * a - 1) + noise * x[:, axis]
     return torch.from_numpy(x).float(), a, 2 * y + a
 
 
 def solution(signals: int, heads: int = 3) -> SpuriousSolution:
     x, a, groups = data(signals)
-    return solve_spurious(x, a, groups, values=2, heads=heads, decay=1.0, seed=0)
+    return solve_spurious(x, a, groups, values=2, heads=heads, decay=0.01, seed=0)
 
 
 def test_a_head_is_the_minimum_that_small_steps_reach() -> None:
@@ -52,12 +53,12 @@ def test_a_head_is_the_minimum_that_small_steps_reach() -> None:
 
 
 def test_directions_are_added_while_held_out_images_can_be_read() -> None:
-    for signals in (0, 1, 2):
+    for signals in (0, 1):
         found = solution(signals)
         assert found.kept == signals and len(found.read) == signals + 1
         assert found.read[-1] < 0.65 <= min((*found.read[:-1], 1.0))
         assert not found.weight[2 * signals :].any()
-    assert solution(3, heads=2).kept == 2
+    assert solution(2).kept >= 2 and solution(2, heads=1).kept == 1
 
 
 def solved(kept: SpuriousSolution) -> SolvedDualAdapter:
@@ -73,7 +74,7 @@ def solved(kept: SpuriousSolution) -> SolvedDualAdapter:
 def test_what_is_deployed_cannot_see_a_spurious_direction() -> None:
     found = solution(2)
     model, (x, _, _) = solved(found), data(2)
-    assert model.directions == 2
+    assert model.directions == found.kept >= 2
     classifier = model.classifier()
     torch.testing.assert_close(classifier(x), model(x)[0], atol=1e-4, rtol=1e-4)
     moved = x + 5 * found.weight[0] - 3 * found.weight[2]

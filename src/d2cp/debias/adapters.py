@@ -90,9 +90,7 @@ class DualAdapter(CrossHeads):
         self.adapter_a = adapter_a
 
     @classmethod
-    def new(
-        cls, width: int, classes: int, values: int, config: DebiasConfig, *, seed: int
-    ) -> Self:
+    def new(cls, width: int, classes: int, values: int, config: DebiasConfig, *, seed: int) -> Self:
         return cls(
             Adapter(width, config.adapter_hidden, seed=seed, name="y"),
             Adapter(width, config.adapter_hidden, seed=seed, name="a"),
