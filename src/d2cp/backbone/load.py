@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 
 from d2cp.backbone.adapter import Backbone
 from d2cp.backbone.families import Family, Triple, family_of
+from d2cp.backbone.plain_config import require_plain, require_room
 from d2cp.core.network import hub_within_reach
 from d2cp.core.rng import derive
 from d2cp.errors import BackboneError
@@ -22,6 +24,7 @@ _INDEX = "model.safetensors.index.json"
 _WEIGHTS = ("model.safetensors", _INDEX)
 # Ours, never the configuration's: there it may name code to be fetched and run.
 ATTENTION = "eager"
+LARGEST = 1e6  # of a pixel's mean or deviation
 
 
 def load_backbone(name_or_folder: str | Path) -> Backbone:
@@ -74,6 +77,7 @@ def _from_folder(folder: Path, name: str) -> Backbone:
             "(save_pretrained(folder) of a loaded model writes safetensors)",
         )
     require_safetensors(folder)
+    require_plain(config, folder)
     normalisation = _normalisation(_read_json(folder / "preprocessor_config.json"), family)
     return _load(str(folder), name, family, normalisation, local_files_only=True)
 
@@ -86,7 +90,7 @@ def require_safetensors(folder: Path) -> None:
 def _check_index(index: dict[str, Any] | None, source: Path | str) -> None:
     """The files that an index of shards names are opened by what they end in: a pickle too."""
     shards = (index or {}).get("weight_map", {})
-    names = set(shards.values()) if isinstance(shards, dict) else {shards}
+    names = list(shards.values()) if isinstance(shards, dict) else [shards]
     for file in sorted(names, key=str):
         if (
             not isinstance(file, str)
@@ -151,10 +155,10 @@ def _load(
     *,
     local_files_only: bool,
 ) -> Backbone:
-    from safetensors import SafetensorError
-
     try:
         with quiet():
+            if Path(source).is_dir():
+                require_room(_configuration(source, family), family, Path(source))
             model, info = family.model().from_pretrained(
                 source,
                 dtype=torch.float32,
@@ -164,10 +168,11 @@ def _load(
                 attn_implementation=ATTENTION,
                 **family.options,
             )
-    except (SafetensorError, RuntimeError, ValueError, KeyError, json.JSONDecodeError) as error:
-        raise _unreadable(source, error) from error
-    except OSError as error:
-        if not Path(source).is_dir():
+    except BackboneError:
+        raise
+    # A configuration of unknown origin meets transformers with exceptions of every type.
+    except Exception as error:
+        if isinstance(error, OSError) and not Path(source).is_dir():
             raise _unreachable(name, error, local_files_only) from error
         raise _unreadable(source, error) from error
     missing = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
@@ -185,7 +190,23 @@ def _load(
             expected="3 colour channels",
             remedy="choose a backbone trained on RGB images",
         )
+    for part, value in model.named_parameters():
+        if not torch.isfinite(value).all():
+            raise BackboneError(
+                f"the weight {part} of {source} has values that are not finite",
+                expected="finite weights",
+                remedy="download or copy the folder again",
+            )
     return Backbone(model, config, family, name, normalisation)
+
+
+def _configuration(source: str, family: Family) -> Any:
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=True)
+    config = config.vision_config if config.model_type == "clip" else config
+    config._attn_implementation = ATTENTION
+    return config
 
 
 def _unreadable(source: str, error: Exception) -> BackboneError:
@@ -202,7 +223,7 @@ def _read_json(path: Path) -> dict[str, Any] | None:
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise BackboneError(
             f"{path} is not readable JSON: {error}",
             expected="a JSON object",
@@ -221,18 +242,25 @@ def _normalisation(preprocessor: dict[str, Any] | None, family: Family) -> tuple
         return (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
     if "image_mean" not in preprocessor or "image_std" not in preprocessor:
         return family.normalisation
-    return _triple(preprocessor["image_mean"]), _triple(preprocessor["image_std"])
+    return _triple(preprocessor["image_mean"]), _triple(preprocessor["image_std"], above=0.0)
 
 
-def _triple(value: Any) -> Triple:
-    values = [float(v) for v in value] if isinstance(value, list) else [float(value)] * 3
-    if len(values) != 3:
+def _triple(value: Any, *, above: float = -math.inf) -> Triple:
+    values = value if isinstance(value, list) else [value] * 3
+    numbers = [float(v) for v in values if type(v) in (int, float) and abs(v) < LARGEST]
+    if len(numbers) != len(values) or not all(above < v for v in numbers):
+        raise BackboneError(
+            f"preprocessor_config.json normalises by {str(values)[:80]}",
+            expected="finite numbers, and deviations above 0",
+            remedy="download or copy the folder again",
+        )
+    if len(numbers) != 3:
         raise BackboneError(
             f"preprocessor_config.json normalises {len(values)} channels",
             expected="3 colour channels",
             remedy="choose a backbone trained on RGB images",
         )
-    return values[0], values[1], values[2]
+    return numbers[0], numbers[1], numbers[2]
 
 
 @contextmanager

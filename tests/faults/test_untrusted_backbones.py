@@ -1,0 +1,109 @@
+"""Backbones from anywhere: refused with one message, nothing of theirs is run."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from d2cp.backbone import load_backbone
+from d2cp.errors import BackboneError
+from debias_tiny import library_model
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("backbone") / "vit"
+    library_model("vit").save_pretrained(folder)
+    return folder
+
+
+def config(**changes: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    return change
+
+
+def preprocessor(**values: Any) -> Callable[[Path], Any]:
+    return lambda folder: (folder / "preprocessor_config.json").write_text(json.dumps(values))
+
+
+def giant_header(folder: Path) -> None:
+    (folder / WEIGHTS).write_bytes((2**50).to_bytes(8, "little") + b"{}")
+
+
+def nan_weight(folder: Path) -> None:
+    tensors = load_file(folder / WEIGHTS)
+    next(iter(tensors.values())).view(-1)[0] = float("nan")
+    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def pickle_inside(folder: Path) -> None:
+    torch.save({"w": torch.zeros(2)}, folder / WEIGHTS)
+
+
+def index(value: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / WEIGHTS).unlink()
+        (folder / f"{WEIGHTS}.index.json").write_text(json.dumps({"weight_map": value}))
+
+    return change
+
+
+HOSTILE: dict[str, Callable[[Path], Any]] = {
+    "hidden_size text": config(hidden_size="many"),
+    "hidden_size huge": config(hidden_size=10**9),
+    "hidden_size list": config(hidden_size=[1]),
+    "layers huge": config(num_hidden_layers=10**9),
+    "layers none": config(num_hidden_layers=0),
+    "more weights than bytes": config(hidden_size=4096, intermediate_size=16384),
+    "heads": config(num_attention_heads=7),
+    "heads none": config(num_attention_heads=0),
+    "patch none": config(patch_size=0),
+    "patch pair": config(patch_size=[7, 7]),
+    "image negative": config(image_size=-28),
+    "image below a patch": config(image_size=1),
+    "activation": config(hidden_act={"no": 1}),
+    "epsilon": config(layer_norm_eps="small"),
+    "model_type": config(model_type=["vit"]),
+    "channels": config(num_channels=10**6),
+    "deep config": lambda folder: (folder / "config.json").write_text("[" * 100_000),
+    "mean text": preprocessor(image_mean=["a", "b", "c"], image_std=[1, 1, 1]),
+    "deviation zero": preprocessor(image_mean=[0, 0, 0], image_std=[0, 1, 1]),
+    "deviation none": preprocessor(image_mean=[0, 0, 0], image_std=None),
+    "mean not finite": preprocessor(image_mean=[float("nan"), 0, 0], image_std=[1, 1, 1]),
+    "header": giant_header,
+    "nan": nan_weight,
+    "pickle": pickle_inside,
+    "index of lists": index({"w": ["a.safetensors"]}),
+    "index of a number": index(7),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_folder_ends_in_one_message(made: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "vit"
+    shutil.copytree(made, folder)
+    HOSTILE[name](folder)
+    with pytest.raises(BackboneError) as error:
+        load_backbone(folder)
+    assert error.value.remedy
+
+
+def test_code_beside_the_weights_is_not_run(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "vit"
+    shutil.copytree(made, folder)
+    ran = tmp_path / "ran"
+    (folder / "modeling_x.py").write_text(f"open({str(ran)!r}, 'w')\nclass X: ...\n")
+    names = {key: "modeling_x.X" for key in ("AutoConfig", "AutoModel", "AutoImageProcessor")}
+    config(auto_map=names, trust_remote_code=True)(folder)
+    load_backbone(folder)
+    assert not ran.exists()
