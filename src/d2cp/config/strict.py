@@ -12,10 +12,14 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from d2cp.errors import ConfigError
 
 T = TypeVar("T")
+LARGEST = 2**63
+SHOWN = 200  # characters of a wrong value
 
 
 def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """An instance of the dataclass `cls` from nested mappings, checked key by key."""
+    if not isinstance(values, Mapping):
+        raise _mismatch(where or "configuration", "a table", values)
     hints = get_type_hints(cls)
     fields = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in values:
@@ -64,7 +68,9 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             raise _mismatch(where, "a list", value)
         item = get_args(hint)[0]
         return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(value))
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if type(value) in (int, float) and not abs(value) < LARGEST:  # nor infinite, nor no number
+        raise _mismatch(where, "a number of at most 64 bits", value)
+    if hint is float and type(value) is int:
         return float(value)
     if hint in (int, float, str, bool) and type(value) is hint:
         return value
@@ -74,7 +80,13 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 
 
 def _mismatch(where: str, expected: str, value: Any) -> ConfigError:
-    return ConfigError(f"{where} = {value!r} ({type(value).__name__})", expected=expected)
+    try:
+        shown = repr(value)
+    except ValueError:  # a number of thousands of digits
+        shown = "a number too long to print"
+    if len(shown) > SHOWN:
+        shown = f"{shown[:SHOWN]}…"
+    return ConfigError(f"{where} = {shown} ({type(value).__name__})", expected=expected)
 
 
 def parse_assignment(text: str) -> dict[str, Any]:
@@ -88,7 +100,7 @@ def parse_assignment(text: str) -> dict[str, Any]:
         )
     try:
         value = tomllib.loads(f"v = {raw.strip()}")["v"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML: a word, or a number of thousands of digits
         value = raw.strip()
     return _nested(name.strip(), value)
 

@@ -72,7 +72,7 @@ def read_settings(file: Path) -> dict[str, Any]:
     """A person's TOML file, its keys not checked yet."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # bad UTF-8 or TOML, nested deeply
         raise ConfigError(f"{file}: {error}", expected="a readable TOML file") from error
 
 
