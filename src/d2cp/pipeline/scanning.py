@@ -8,8 +8,11 @@ import numpy as np
 
 from d2cp.config.scan import ScanConfig
 from d2cp.core.progress import Bar, progress
+from d2cp.core.text import visible
 from d2cp.data.source import ColouredSource
 from d2cp.data.store import ImageStore
+from d2cp.data.table import Table
+from d2cp.errors import DataError
 from d2cp.pipeline.context import Context
 from d2cp.scan.batched import Ints
 from d2cp.scan.details import DETAILS, add_details
@@ -30,6 +33,7 @@ def scan_stage(context: Context) -> Scan:
         table, store = context.blind, _images(context)
         with progress(len(table), "looking", quiet=context.quiet) as bar:
             fit = rows_to_learn_from(table, config)
+            _require_classes(table, fit)
             eyes = _Watched(store, fit, config.centres, config.seed)
             eyes.bar = bar
             found = scan(table, eyes, fit, config, columns)
@@ -37,6 +41,18 @@ def scan_stage(context: Context) -> Scan:
         add_details(found, table, store, folder, config.seed)
 
     return load_scan(context.stage("scan", inputs, make, alone=True))
+
+
+def _require_classes(table: Table, fit: Ints) -> None:
+    """Cross-fitting learns a class from some images and judges it by others."""
+    counts = np.bincount(table.y[fit], minlength=table.n_classes)
+    rarest = int(counts.argmin())
+    if counts[rarest] < 2:
+        raise DataError(
+            f"class {visible(table.class_names[rarest])} has {counts[rarest]} training images",
+            expected="at least 2 of every class",
+            remedy="add some, or leave the class out; `d2cp check` counts them",
+        )
 
 
 class _Watched(StoreEyes):
