@@ -2,6 +2,9 @@
 
 import csv
 import json
+import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +13,9 @@ from PIL import Image
 from d2cp.cli import main
 from d2cp.core.files import read_json, write_json
 from d2cp.data import load_table
+from damage import refit
 from e2e_settings import arguments
+from kill import contents, differences
 
 TIER = {"debias.tier": "features", "debias.feature_draws": 2, "debias.spurious_heads": 2}
 
@@ -76,6 +81,7 @@ def test_export_ships_what_is_recommended(run, tmp_path, capsys):
     try:
         for model, title in (("erm", "plain training"), ("d2cp", "D2CP")):
             write_json(path, {**before, "model": model})
+            refit(run, path)
             assert d2cp("export", run, "--to", tmp_path / "model") == 0
             said = capsys.readouterr().out
             assert f"{tmp_path / 'model'}: {title}" in said
@@ -83,3 +89,31 @@ def test_export_ships_what_is_recommended(run, tmp_path, capsys):
         assert d2cp("export", run, "--to", tmp_path / "model", "--model", "other") == 2
     finally:
         write_json(path, before)
+        refit(run, path)
+
+
+def test_the_advice_of_a_damaged_stage_helps_to_the_letter(run, tmp_path, capsys):
+    """Each message says what to delete and to run again: that is done, until nothing is said."""
+    path = tmp_path / "run"
+    shutil.copytree(run, path)
+    before = contents(path)
+    for file in ("data/summary.json", "environments/bits.csv", "evaluate/results.json"):
+        data = (path / file).read_bytes()
+        (path / file).write_bytes(data[: len(data) // 2])
+    (path / "run.json").write_text("{")
+    followed = []
+    while (code := d2cp("report", path)) != 0:
+        said = capsys.readouterr().err
+        advice = re.search(r"to do: +delete (\S+) and", said)
+        if advice is None:
+            assert code == 5 and "d2cp run DATA" in said
+            break
+        target = Path(advice[1])
+        followed.append(target.name)
+        shutil.rmtree(target) if target.is_dir() else target.unlink()
+        if target.name == "run.json":  # "give the command that made the run again"
+            break
+    assert followed
+    assert d2cp("run", "cmnist", "--out", path, "--quiet", *arguments(**TIER)) == 0
+    assert d2cp("report", path) == 0
+    assert differences(before, contents(path)) == []

@@ -13,7 +13,9 @@ def _run(path, seed, classes=("cat", "dog"), epochs=3):
     path.mkdir()
     run.start({"config": {"seed": seed, "debias": {"epochs": epochs}}})
     with run.writing("data", "x") as folder:
-        write_json(folder / "summary.json", {"name": "pets", "class_names": list(classes)})
+        counts = {"train": {"0": 1, "1": 1}}
+        found = {"name": "pets", "fingerprint": "f", "class_names": list(classes)}
+        write_json(folder / "summary.json", {**found, "counts": counts})
     return run
 
 

@@ -42,9 +42,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         save_artifact(stage, Artifact(trained, str(root / "backbone"), NAMES, ("red", "green")))
     with run.writing("data", "inputs") as stage:
         counts = {"train": {"0": 5, "1": 6}, "test": {"0": 7, "1": 8}}
-        write_json(stage / "summary.json", {"class_names": NAMES, "counts": counts})
+        about = {"name": "my digits", "fingerprint": "f", "class_names": NAMES}
+        write_json(stage / "summary.json", {**about, "counts": counts})
     figures = {key: 0.5 for key in ("worst_group", "mean", "train_weighted_mean")}
-    result = {"method": "d2cp", "split": "test", "selection": "val_pseudo_groups", **figures}
+    result = {
+        "method": "d2cp",
+        "seed": 3,
+        "split": "test",
+        "selection": "val_pseudo_groups",
+        **figures,
+    }
     result |= {"grouping": "pseudo", "intervals": {key: [0.25, 0.75] for key in figures}}
     result["groups"] = {"1,0": {"name": "<b>5|9, value 0", "n": 8, "accuracy": 0.625}}
     with run.writing("evaluate", "inputs") as stage:

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from d2cp.core.records import ReviewRecord
+
 
 def show_findings(console: Console, findings: list[dict[str, Any]]) -> None:
     """The findings of a scan, best first."""
     from rich.table import Table
     from rich.text import Text
+
+    from d2cp.core.text import visible
 
     table = Table(title=Text("What a model could cheat with"), box=None)
     table.add_column("finding", justify="right")
@@ -20,28 +24,28 @@ def show_findings(console: Console, findings: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for f in findings:
         figures = (f"{f['strength']:.2f}", f"{f['agreement']:.1%}", f"{f['p_value']:.2g}")
-        table.add_row(str(f["rank"]), Text(f["name"]), f["outcome"], *figures)
+        table.add_row(str(f["rank"]), Text(visible(f["name"])), f["outcome"], *figures)
     console.print(table)
 
 
-def show_review(console: Console, review: dict[str, Any]) -> None:
+def show_review(console: Console, review: ReviewRecord) -> None:
     """What to look at before any model is blamed."""
     from d2cp.core.text import visible
 
-    if n := review["copies_total"]:
+    if review["copies"]:
         first = review["copies"][0]
         console.print(
-            f"Copies across splits: {n}, such as {visible(first['image'])} ({first['split']}) of "
-            f"{visible(first['copy_of'])} ({first['copy_split']})",
+            f"Copies across splits: {review['copies_total']}, such as {visible(first['image'])} "
+            f"({first['split']}) of {visible(first['copy_of'])} ({first['copy_split']})",
             markup=False,
             soft_wrap=True,
         )
-    if n := review["labels_total"]:
-        first = review["labels"][0]
+    if review["labels"]:
+        label = review["labels"][0]
         console.print(
-            f"Labels to review: {n}, which every finding contradicts surely, such as "
-            f"{visible(first['image'])}: {visible(first['class'])}, looks like "
-            f"{visible(first['looks_like'])}",
+            f"Labels to review: {review['labels_total']}, which every finding contradicts surely, "
+            f"such as {visible(label['image'])}: {visible(label['class'])}, looks like "
+            f"{visible(label['looks_like'])}",
             markup=False,
             soft_wrap=True,
         )
@@ -59,7 +63,7 @@ def show_leaning(console: Console, leaning: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     for lean in leaning["findings"]:
-        line = f"  {lean['rank']}. {visible(lean['name'])}: {lean['sentence']}"
+        line = f"  {lean['rank']}. {visible(lean['name'])}: {visible(lean['sentence'])}"
         console.print(line, markup=False, soft_wrap=True)
 
 

@@ -11,6 +11,7 @@ import typer
 from d2cp.cli import options
 
 if TYPE_CHECKING:
+    from d2cp.core.records import ReviewRecord
     from d2cp.scan.finding import Scan
 
 FOUND_EXIT = 10
@@ -60,7 +61,7 @@ def scan(
     Exit code: 0 done, 10 where --fail-on says so, others as for every command.
     """
     from d2cp.api import scan as run_scan
-    from d2cp.core.files import read_json
+    from d2cp.core.records import ScanRecord
     from d2cp.core.run_directory import RunDirectory
     from d2cp.report.build import write_report
     from d2cp.report.steps import next_steps
@@ -84,9 +85,12 @@ def scan(
     folder = run.artifact("scan")
     leaning = _lean(found, folder, predictions, prediction_column) if predictions else None
     report = write_report(run)
-    review = read_json(folder / "findings.json")["review"]
+    review = run.read("scan", "findings.json", ScanRecord)["review"]
     if as_json:
-        whole = {"outcome": found.outcome, "findings": [f.to_dict() for f in found.findings]}
+        whole: dict[str, Any] = {
+            "outcome": found.outcome,
+            "findings": [f.to_dict() for f in found.findings],
+        }
         whole |= {"review": review} | ({"predictions": leaning} if leaning else {})
         typer.echo(json.dumps(whole, indent=2, ensure_ascii=False))
     else:
@@ -118,7 +122,7 @@ def _lean(found: Scan, folder: Path, file: Path, column: str | None) -> dict[str
     return made
 
 
-def _print(found: Scan, review: dict[str, Any], leaning: dict[str, Any] | None) -> None:
+def _print(found: Scan, review: ReviewRecord, leaning: dict[str, Any] | None) -> None:
     from rich.console import Console
 
     from d2cp.cli.finding_table import show_findings, show_leaning, show_review

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,16 +32,19 @@ from d2cp.compare.registry import method
 from d2cp.compare.seed_run import open_seed
 from d2cp.config import Config, config_from_dict
 from d2cp.core.checkpoint import Checkpointer
-from d2cp.core.files import fingerprint, read_json, write_json
+from d2cp.core.files import fingerprint, write_json
 from d2cp.core.locks import held
+from d2cp.core.records import CellRecord, TrialRecord
 from d2cp.core.rng import numpy_generator
 from d2cp.core.time_spent import TimeSpent
+from d2cp.core.typed_json import read_typed
 from d2cp.data.place import Place
 from d2cp.data.table import Table
 from d2cp.errors import TrainingError
 from d2cp.evaluate.columns import WORST, groupings
 from d2cp.evaluate.result import score
 
+T = TypeVar("T")
 SEARCHED = 0  # the seed that parameters are searched on
 BALANCED = 2000  # images of `test_balanced` that are scored: within 2 points or so a group
 
@@ -92,8 +95,13 @@ class Grid:
         """A cell that was run with exactly these settings."""
         if not path.is_file():
             return None
-        found: dict[str, Any] = read_json(path)
-        return found if found.get("identity") == identity else None
+        form: type[Any] = TrialRecord if path.parent.name == "search" else CellRecord
+        found = dict(read_cell(path, form))
+        return found if found["identity"] == identity else None
+
+
+def read_cell(path: Path, form: type[T]) -> T:
+    return read_typed(path, form, remedy=f"delete {path} and run again: the others are kept")
 
 
 def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
@@ -146,7 +154,7 @@ def search(grid: Grid, name: str, draws: int) -> dict[str, Any]:
                     if mine:
                         reached = _try(grid, footing, name, path, params)
                         say(f"search {path.stem} of {draws}: {reached[0]:.4f} with {params}")
-    scores = [(read_json(path)["score"], -k) for k, path in enumerate(tried)]
+    scores = [(read_cell(path, TrialRecord)["score"], -k) for k, path in enumerate(tried)]
     return dict(list(tried.values())[-max(scores)[1]])
 
 

@@ -14,15 +14,16 @@ from d2cp import __version__
 from d2cp.compare.available import check_start, runnable
 from d2cp.compare.comparison import HEADER, comparison, tidy_rows
 from d2cp.compare.contract import Tier
-from d2cp.compare.grid import Grid
+from d2cp.compare.grid import Grid, read_cell
 from d2cp.compare.parts import Per, part_is_done, part_names, run_part, search_names
 from d2cp.compare.registry import Groups
 from d2cp.compare.registry import chosen as chosen_methods
 from d2cp.config import Config
 from d2cp.core.device import use_device
-from d2cp.core.files import read_json, write_csv, write_json
+from d2cp.core.files import write_csv, write_json
 from d2cp.core.machine import describe, machine_class
 from d2cp.core.processes import process_count
+from d2cp.core.records import CellRecord
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.place import Place
 from d2cp.errors import ConfigError
@@ -129,7 +130,8 @@ def run_comparison(
                 jobs = _jobs(grid, parts, seeds, search, elsewhere.command)
                 say = partial(console.print, markup=False, soft_wrap=True)
                 run_jobs(jobs, elsewhere.away, run.path / LOGS, say)
-        cells = [read_json(grid.cell(name, s)) for name in grid.names for s in range(seeds)]
+        paths = [grid.cell(name, seed) for name in grid.names for seed in range(seeds)]
+        cells = [dict(read_cell(path, CellRecord)) for path in paths]
         whole = comparison(
             cells,
             data=table.name,

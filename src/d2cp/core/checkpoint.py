@@ -82,7 +82,7 @@ class Checkpointer:
                 step, state = int(header["step"]), json.loads(header["state"])
                 if header["digest"] != _digest(tensors, header["state"]):
                     raise ValueError("its bytes have changed")
-            except (SafetensorError, OSError, KeyError, ValueError) as error:
+            except (SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
                 warnings.warn(
                     f"{path} is damaged ({error}); going back to the checkpoint before it",
                     stacklevel=2,

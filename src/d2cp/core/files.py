@@ -17,10 +17,25 @@ from typing import Any
 
 from d2cp.errors import RunError
 
+MAX_JSON_BYTES = 512 * 2**20
+
+
+@contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Faults of the disk while `path` is written, in words."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(
+            f"could not write {path}: {error.strerror or error}",
+            expected="a writable directory with free space",
+            remedy="free some space or choose another --out; nothing was half-written",
+        ) from error
+
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write to a temporary file beside `path`, flush it to disk, then rename over it."""
-    try:
+    with writing_to(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not tempfile's: its files are private whatever the umask says of colleagues.
         temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
@@ -34,12 +49,6 @@ def write_bytes(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)
-    except OSError as error:
-        raise RunError(
-            f"could not write {path}: {error.strerror or error}",
-            expected="a writable directory with free space",
-            remedy="free some space or choose another --out; nothing was half-written",
-        ) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -65,10 +74,13 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
 
 def read_json(path: Path) -> Any:
     try:
+        if path.stat().st_size > MAX_JSON_BYTES:
+            raise ValueError(f"it is larger than {MAX_JSON_BYTES} bytes")
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RunError(f"{path} does not exist", remedy="check the path of the run") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    # ValueError: bad UTF-8, bad JSON, a number of thousands of digits; RecursionError: deep lists.
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(
             f"{path} is not readable as JSON: {error}",
             expected="a file written by d2cp",
@@ -108,10 +120,16 @@ def whole_folder(target: Path) -> Iterator[Path]:
         ) from error
     try:
         yield folder
-        if target.exists():
-            target.rename(old)
-        folder.rename(target)
-        sync_directory(target.parent)
+        with writing_to(target):
+            if target.exists():
+                target.rename(old)
+            try:
+                folder.rename(target)
+            except OSError:
+                if old.exists():
+                    old.rename(target)
+                raise
+            sync_directory(target.parent)
     finally:
         for path in (folder, old):
             shutil.rmtree(path, ignore_errors=True)

@@ -26,7 +26,7 @@ def held(path: Path, *, wait: bool) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise HeldError(owner.read_text() if owner.is_file() else "?") from None
+        raise HeldError(owner.read_text(errors="replace") if owner.is_file() else "?") from None
     try:
         owner.unlink(missing_ok=True)
         owner.write_text(str(os.getpid()))

@@ -5,9 +5,15 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from d2cp.core.files import write_text
+from d2cp.core.files import write_text, writing_to
+from d2cp.core.typed_json import check
+
+
+class _Line(TypedDict):
+    stage: str
+    step: int
 
 
 class MetricsLog:
@@ -21,7 +27,7 @@ class MetricsLog:
 
     def __call__(self, stage: str, step: int, **values: float) -> None:
         line = {"stage": stage, "step": step, **{k: round(float(v), 6) for k, v in values.items()}}
-        with self.path.open("a", encoding="utf-8") as file:
+        with writing_to(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         if self._board is not None:
             for name, value in values.items():
@@ -32,10 +38,11 @@ class MetricsLog:
         if not self.path.exists():
             return
         kept = []
-        for text in self.path.read_text(encoding="utf-8").splitlines():
+        for text in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 line = json.loads(text)
-            except json.JSONDecodeError:
+                check(line, _Line)
+            except (ValueError, RecursionError):
                 continue
             if line["stage"] != stage or line["step"] <= step:
                 kept.append(text)

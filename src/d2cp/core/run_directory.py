@@ -11,16 +11,20 @@ import copy
 import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar, cast
 
-from d2cp.core.files import read_json, sha256, sweep, whole_folder, write_json
+from d2cp.core.files import sha256, sweep, whole_folder, write_json
 from d2cp.core.locks import HeldError, held
+from d2cp.core.records import DataRecord, FileEntry, Manifest, RunRecord
+from d2cp.core.typed_json import read_typed
 from d2cp.errors import RunError
 
 SCHEMA = 1
 SWEPT = ("checkpoints", "cells", "search")  # `seeds` are runs with locks of their own
 PLACE = ("path", "format", "columns", "images")  # keys that say where the data set was found
+
+T = TypeVar("T")
 
 
 class RunDirectory:
@@ -80,7 +84,7 @@ class RunDirectory:
         """
         path = self.path / "run.json"
         if path.exists():
-            before = read_json(path)
+            before = self.description
             old, new = before.get("config"), description.get("config")
             if settled is not None and isinstance(old, dict) and isinstance(new, dict):
                 kept = copy.deepcopy(new)
@@ -126,13 +130,31 @@ class RunDirectory:
 
     @property
     def description(self) -> dict[str, Any]:
-        return read_json(self.path / "run.json")  # type: ignore[no-any-return]
+        path = self.path / "run.json"
+        return cast(dict[str, Any], read_typed(path, RunRecord, remedy=self._anew()))
+
+    @property
+    def data(self) -> DataRecord:
+        """Which data set the run is about, and where it was found."""
+        found = self.description.get("data")
+        if found is None:
+            raise RunError(
+                f"{self.path / 'run.json'} names no data set",
+                expected="the file as it was written",
+                remedy=self._anew(),
+            )
+        return cast(DataRecord, found)
 
     def has(self, stage: str) -> bool:
         return (self.path / stage / "manifest.json").is_file()
 
-    def manifest(self, stage: str) -> dict[str, Any]:
-        return read_json(self.path / stage / "manifest.json")  # type: ignore[no-any-return]
+    def manifest(self, stage: str) -> Manifest:
+        path = self.path / stage / "manifest.json"
+        found = read_typed(path, Manifest, remedy=self._again(stage))
+        for name in found["files"]:
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise self._damaged(stage, f"{path} names a file outside of its folder: {name!r}")
+        return found
 
     def is_current(self, stage: str, inputs: str) -> bool:
         """Whether the stage's artifact was made from these inputs and is whole."""
@@ -146,11 +168,12 @@ class RunDirectory:
         if only is not None and only not in files:
             return f"{self.path / stage / only} is not a file that the stage wrote"
         for name, entry in files.items() if only is None else [(only, files[only])]:
-            file = self.path / stage / name
-            if not file.is_file():
-                return f"{file} is missing"
-            if file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
-                return f"{file} has changed since it was written"
+            try:
+                found = _difference(self.path / stage / name, self.path / stage, entry)
+            except OSError as error:  # a disk that cannot read it, or a name too long for one
+                found = f"cannot be read: {error.strerror}"
+            if found:
+                return f"{str(self.path / stage / name)[:400]} {found}"
         return ""
 
     def file(self, stage: str, name: str) -> Path:
@@ -158,6 +181,10 @@ class RunDirectory:
         if damage := self.damage(stage, name):
             raise self._damaged(stage, damage)
         return self.path / stage / name
+
+    def read(self, stage: str, name: str, form: type[T]) -> T:
+        """A JSON file of a finished stage: its checksum verified, then its form."""
+        return read_typed(self.file(stage, name), form, remedy=self._again(stage))
 
     def artifact(self, stage: str) -> Path:
         """The stage's folder, its checksums verified."""
@@ -182,8 +209,15 @@ class RunDirectory:
         return RunError(
             damage,
             expected="the bytes named in the stage's manifest",
-            remedy=f"delete {self.path / stage} and run again; other stages are kept",
+            remedy=self._again(stage),
         )
+
+    def _anew(self) -> str:
+        record = self.path / "run.json"
+        return f"delete {record} and give the command that made the run again; stages are kept"
+
+    def _again(self, stage: str) -> str:
+        return f"delete {self.path / stage} and run again; other stages are kept"
 
     @contextmanager
     def writing(self, stage: str, inputs: str, seconds_before: float = 0.0) -> Iterator[Path]:
@@ -204,11 +238,22 @@ class RunDirectory:
             write_json(folder / "manifest.json", manifest)
 
 
+def _difference(file: Path, home: Path, entry: FileEntry) -> str:
+    """How a file differs from its entry in the manifest, or an empty string."""
+    if not file.is_file():
+        return "is missing"
+    if not file.resolve().is_relative_to(home.resolve()):
+        return "is a link that leads out of the run"
+    if file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
+        return "has changed since it was written"
+    return ""
+
+
 def _take(into: dict[str, Any], source: dict[str, Any], name: str) -> None:
     """The value of a dotted name, copied from one nested mapping to another."""
     *folders, last = name.split(".")
     for part in folders:
-        into, source = into.setdefault(part, {}), source.get(part, {})
+        into, source = into.setdefault(part, {}), source.get(part) or {}
     if last in source:
         into[last] = source[last]
 

@@ -216,7 +216,7 @@ def _read(path: Path, size: int) -> Entry | None:
         digests = _split_digests((path / "digests.bin").read_bytes())
         with (path / "quarantine.csv").open(newline="", encoding="utf-8") as listing:
             bad = {bytes.fromhex(d): reason for d, _, reason in list(csv.reader(listing))[1:]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         if use is not None:
             use.close()
         return None

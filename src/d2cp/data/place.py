@@ -10,6 +10,7 @@ from typing import Any, Self
 from d2cp.data.coloured import EMBEDDED_SETS
 from d2cp.data.open_table import load_table
 from d2cp.data.table import Table
+from d2cp.errors import DataError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +58,11 @@ class Place:
     @classmethod
     def from_record(cls, data: Mapping[str, Any]) -> Self:
         """`data` is a run's record: name, and what `record` wrote."""
+        where = data.get("path") or data.get("name")
+        if not where:
+            raise DataError("the run does not say where its data set lies")
         return cls.of(
-            data.get("path") or data["name"],
+            where,
             data.get("format"),
             data.get("columns"),
             data.get("images"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from safetensors.torch import load_file, save
 
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.config.strict import build
-from d2cp.core.files import read_json, write_bytes, write_json
+from d2cp.core.files import write_bytes, write_json
+from d2cp.core.typed_json import read_typed
 from d2cp.disentangle.autoencoder import VQSpace
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.extract import Concepts
@@ -24,6 +26,19 @@ from d2cp.disentangle.latent_space import PixelSpace, Space
 from d2cp.errors import RunError
 
 MODEL, SETTINGS, CONCEPTS = "model.safetensors", "model.json", "concepts.safetensors"
+
+
+class GuideShape(TypedDict):
+    classes: int
+    images: int
+
+
+class ModelRecord(TypedDict):
+    """model.json."""
+
+    config: dict[str, Any]
+    guide: GuideShape | None
+    given: NotRequired[tuple[int, int] | None]
 
 
 def save_model(model: ConceptModel, folder: Path) -> None:
@@ -39,23 +54,32 @@ def save_model(model: ConceptModel, folder: Path) -> None:
 
 def load_model(folder: Path) -> ConceptModel:
     """The model that `save_model` wrote, ready for extraction and pictures."""
-    settings = read_json(folder / SETTINGS)
+    again = f"delete {folder} and run again; other stages are kept"
+    settings = read_typed(folder / SETTINGS, ModelRecord, remedy=again)
     config = build(DisentangleConfig, settings["config"])
-    space: Space = PixelSpace(config.size, config.unshuffle)
-    if config.space == "vq":
-        space = VQSpace(config)
-    guide = None
-    if shape := settings["guide"]:
-        guide = Guide.sized(config, shape["classes"], shape["images"])
-    given = GivenScalars(*settings["given"]) if settings.get("given") else None
-    model = ConceptModel(config, space, guide, 0, given)
     try:
-        model.load_state_dict(load_file(folder / MODEL))
-    except (SafetensorError, OSError, RuntimeError) as error:
+        weights = load_file(folder / MODEL)
+        guide = None
+        if shape := settings["guide"]:
+            classes, images = shape["classes"], shape["images"]
+            if weights["guide.basis"].shape[0] != classes or len(weights["guide.rows"]) != images:
+                raise ValueError(f"a guide of {classes} classes and {images} images")
+            guide = Guide.sized(config, classes, images)
+        space: Space = (
+            VQSpace(config) if config.space == "vq" else PixelSpace(config.size, config.unshuffle)
+        )
+        given = None
+        if sizes := settings.get("given"):
+            if list(weights["given.values"].shape) != list(sizes):
+                raise ValueError(f"given scalars of shape {sizes}")
+            given = GivenScalars(*sizes)
+        model = ConceptModel(config, space, guide, 0, given)
+        model.load_state_dict(weights)
+    except (SafetensorError, OSError, RuntimeError, KeyError, ValueError) as error:
         raise RunError(
             f"{folder / MODEL} cannot be read: {error}",
             expected="the weights that belong to model.json",
-            remedy=f"delete {folder} and run again; other stages are kept",
+            remedy=again,
         ) from error
     return model.requires_grad_(False).eval()
 

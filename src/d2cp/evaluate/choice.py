@@ -12,7 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 from d2cp.core.arrays import Bools, Floats, Ints
+from d2cp.core.records import ChoiceRecord
+from d2cp.core.run_directory import RunDirectory
 
+FILE = "choice.json"
 Shipped = Literal["d2cp", "erm"]
 LITTLE = 0.05  # plain training that loses less than this against the finding hardly uses it
 
@@ -81,6 +84,13 @@ class Choice:
         if self.lean is not None:
             whole["lean"] = {**vars(self.lean), "little": self.lean.little}
         return whole
+
+
+def read_choice(run: RunDirectory) -> ChoiceRecord | None:
+    """What a run recommends; None where it has had no control to compare with."""
+    if not run.has("evaluate") or FILE not in run.manifest("evaluate")["files"]:
+        return None
+    return run.read("evaluate", FILE, ChoiceRecord)
 
 
 def standard_error(accuracy: Floats, n: Ints) -> Floats:

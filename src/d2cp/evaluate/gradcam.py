@@ -21,6 +21,7 @@ from d2cp.core.files import write_json
 from d2cp.debias.dual_branch import PromptClassifier
 from d2cp.debias.logits import Classifier
 from d2cp.debias.prompts import prefixes
+from d2cp.disentangle.canvas import save_png
 
 _RAMP = ((16, 18, 66), (43, 84, 153), (45, 160, 160), (170, 210, 90), (255, 240, 90))
 _SIDE = 168
@@ -113,7 +114,6 @@ def write_gradcam(
     `images` are [B, 3, H, W] in [0, 1], `pixels` the same as bytes [B, H, W, 3]; a record
     holds row, id, y, pseudo, and the answers erm and d2cp, whose maps are drawn.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     maps = {}
     for name, model in (("erm", before), ("d2cp", after)):
         answers = torch.tensor([int(record[name]) for record in records], device=images.device)
@@ -122,7 +122,7 @@ def write_gradcam(
     for index, record in enumerate(records):
         names = {"before": f"{index:02d}-before.png", "after": f"{index:02d}-after.png"}
         for key, model_name in (("before", "erm"), ("after", "d2cp")):
-            overlay(pixels[index], maps[model_name][index]).save(folder / names[key], optimize=True)
+            save_png(overlay(pixels[index], maps[model_name][index]), folder / names[key])
         kept = {k: record[k] for k in ("row", "id", "y", "pseudo", "erm", "d2cp")}
         listed.append({**kept, **names})
     write_json(folder / "gradcam.json", listed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from d2cp.core.files import read_json
+from d2cp.core.records import DataSummary
 from d2cp.core.run_directory import RunDirectory, first_difference
 from d2cp.errors import RunError
 
@@ -22,7 +22,7 @@ def require_one_experiment(runs: Sequence[RunDirectory]) -> None:
     seeds: dict[int, RunDirectory] = {}
     for run in runs:
         config = run.description.get("config", {})
-        seed = int(config.get("seed", 0))
+        seed = config.get("seed", 0)
         if seed in seeds:
             raise RunError(
                 f"{seeds[seed].path} and {run.path} are both seed {seed}",
@@ -40,7 +40,7 @@ def require_one_experiment(runs: Sequence[RunDirectory]) -> None:
 
 
 def _data(run: RunDirectory) -> dict[str, Any]:
-    summary = read_json(run.artifact("data") / "summary.json")
+    summary = run.read("data", "summary.json", DataSummary)
     return {key: summary.get(key) for key in SAME_DATA}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from d2cp.core.arrays import Ints
+from d2cp.errors import RunError
 from d2cp.evaluate.columns import figures
 from d2cp.evaluate.metrics import GroupAccuracy, group_accuracy
 
@@ -56,12 +57,24 @@ def group_name(
     """ "1,0" in words: class and attribute, class and suspected value (`value_names`, where it has
     some), or the class alone."""
     y, _, a = key.partition(",")
-    named = class_names[int(y)]
+    named = _name(class_names, y, "class")
     if grouping == "class" or not a:
         return named
     if grouping == "pseudo" or attribute_names is None:
-        return f"{named}, {value_names[int(a)] if value_names else f'value {a}'}"
-    return f"{named}, {attribute_names[int(a)]}"
+        value = _name(value_names, a, "value") if value_names else f"value {a}"
+        return f"{named}, {value}"
+    return f"{named}, {_name(attribute_names, a, 'attribute')}"
+
+
+def _name(names: Sequence[str], number: str, what: str) -> str:
+    """Keys and names may come from two files that do not belong together."""
+    if int(number) >= len(names):
+        raise RunError(
+            f"a group of {what} {number}, and there are names for {len(names)}",
+            expected="figures and names of one run",
+            remedy="delete the folders `data` and `evaluate` of the run and run again",
+        )
+    return names[int(number)]
 
 
 def score(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from d2cp.backbone import Backbone
@@ -14,7 +15,7 @@ from d2cp.debias.dual_branch import PromptClassifier
 from d2cp.debias.logits import Classifier
 from d2cp.debias.prompts import prefixes
 from d2cp.debias.trained_files import Artifact
-from d2cp.errors import ConfigError
+from d2cp.errors import ConfigError, RunError
 from d2cp.export.hugging_face import D2CPForImageClassification
 from d2cp.export.model_type import D2CPClassifierConfig
 
@@ -84,7 +85,14 @@ def _prefix_stack(backbone: Backbone, branch: PromptClassifier) -> tuple[Tensor,
 
 def save_deployed(model: D2CPForImageClassification, backbone: Backbone, directory: Path) -> None:
     """config.json, model.safetensors and preprocessor_config.json."""
-    model.save_pretrained(directory)
+    try:
+        model.save_pretrained(directory)
+    except (OSError, SafetensorError) as error:  # a full disk is either, by the file it meets
+        raise RunError(
+            f"could not write {directory.parent}: {next(iter(str(error).splitlines()), '')}",
+            expected="a writable directory with free space",
+            remedy="free some space or choose another --to; nothing was half-written",
+        ) from error
     config = model.config
     write_json(
         directory / "preprocessor_config.json",

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from d2cp.core.files import read_json
+from d2cp.core.records import DataSummary, MineSummary, ResultRecord
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.text import visible
 from d2cp.evaluate.columns import COLUMNS
+from d2cp.evaluate.result import group_name
 
 METHODS = {"debias": "d2cp", "erm": "erm"}
 TITLES = {
@@ -65,12 +66,13 @@ def model_card(run: RunDirectory, stage: str, config: Mapping[str, Any], *, onnx
     """`config` is the exported model's; `stage` the run's stage that was exported."""
     parts = [f"# {_text(_name(run))}: image classifier", TITLES[stage], *_training(run, config)]
     if run.has("data"):
-        parts += _data(read_json(run.file("data", "summary.json")))
+        parts += _data(run.read("data", "summary.json", DataSummary))
     if run.has("mine"):
-        found = read_json(run.file("mine", "summary.json"))
+        found = run.read("mine", "summary.json", MineSummary)
         parts += ["## The shortcut", f"Verdict: {found['verdict']}. {_text(found['sentence'])}"]
     if run.has("evaluate"):
-        parts += _figures(read_json(run.file("evaluate", "results.json")), METHODS[stage])
+        results = run.read("evaluate", "results.json", list[ResultRecord])
+        parts += _figures(results, METHODS[stage])
     why = "prompts act as extra keys and values" if config["prompt_length"] else "it has an adapter"
     without = ONNX.format(size=config["image_size"]) if onnx else NO_ONNX.format(why=why)
     return FRONT + "\n\n".join([*parts, USE.format(without=without), LIMITS])
@@ -96,13 +98,12 @@ def _training(run: RunDirectory, config: Mapping[str, Any]) -> Iterator[str]:
 
 def _data(summary: Mapping[str, Any]) -> Iterator[str]:
     """Images of every class and, where known, attribute in every split."""
-    classes: list[str] = summary["class_names"]
-    attributes: list[str] | None = summary.get("attribute_names")
-    cells = list(next(iter(summary["counts"].values())))
+    cells = dict.fromkeys(cell for counts in summary["counts"].values() for cell in counts)
 
     def named(cell: str) -> str:
-        y, _, a = cell.partition(",")
-        return f"{classes[int(y)]}, {attributes[int(a)]}" if attributes and a else classes[int(y)]
+        attributes = summary.get("attribute_names")
+        kind = "true" if attributes else "class"
+        return group_name(cell, kind, summary["class_names"], attributes)
 
     yield "## Data"
     yield _table(

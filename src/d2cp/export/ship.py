@@ -55,11 +55,19 @@ def _check_target(to: Path) -> None:
         )
     if not to.exists() or (to.is_dir() and not any(to.iterdir())):
         return
-    config = to / "config.json"
-    if config.is_file() and read_json(config).get("model_type") == D2CPClassifierConfig.model_type:
+    if _is_export(to / "config.json"):
         return
     raise RunError(
         f"{to} exists and is not an export of d2cp",
         expected="a new folder, an empty one, or an older export",
         remedy="choose another --to",
     )
+
+
+def _is_export(config: Path) -> bool:
+    try:
+        found = read_json(config) if config.is_file() else None
+    except RunError:
+        return False
+    kind = D2CPClassifierConfig.model_type
+    return isinstance(found, dict) and found.get("model_type") == kind

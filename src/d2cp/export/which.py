@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from d2cp.core.files import read_json
 from d2cp.core.run_directory import RunDirectory
+from d2cp.core.text import visible
 from d2cp.errors import ConfigError
+from d2cp.evaluate.choice import read_choice
 
 STAGES = {"d2cp": "debias", "erm": "erm"}
 TITLES = {"d2cp": "D2CP", "erm": "plain training (ERM)"}
@@ -25,11 +26,10 @@ def which_model(run: RunDirectory, asked: str | None = None) -> Which:
         if asked not in STAGES:
             raise ConfigError(f"--model {asked}", expected=" or ".join(STAGES))
         return Which(STAGES[asked], TITLES[asked])
-    path = run.path / "evaluate" / "choice.json"
-    if not run.has("evaluate") or not path.is_file():
+    found = read_choice(run)
+    if found is None:
         return Which(STAGES["d2cp"], TITLES["d2cp"])
-    found = read_json(path)
-    sentences = list(found["sentences"])
+    sentences = [visible(sentence) for sentence in found["sentences"]]
     if found["model"] == "erm":
         sentences.append("`--model d2cp` exports D2CP all the same.")
     return Which(STAGES[found["model"]], TITLES[found["model"]], tuple(sentences))

@@ -84,7 +84,7 @@ def load_mined(folder: Path) -> Mined:
             warnings=tuple(plain["warnings"]),
             **{name: arrays[name] for name in ARRAYS},
         )
-    except (OSError, SafetensorError, KeyError, TypeError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise RunError(
             f"{folder}: the mined concepts cannot be read ({type(error).__name__}: {error})",
             expected="mined.json and mined.safetensors, written together by this version",

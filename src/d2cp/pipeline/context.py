@@ -101,7 +101,8 @@ class Context:
             self.run.record(stage(name).reads, self.config.to_dict())
             self.say(f"{name}: taken over")
             return self.run.path / name
-        self.say(f"{name}: started")
+        damaged = self.run.damage(name) if is_main() and self.run.has(name) else ""
+        self.say(f"{name}: started{f' again: {damaged}' if damaged else ''}")
         if not is_main():
             if not alone:
                 with tempfile.TemporaryDirectory() as scratch:

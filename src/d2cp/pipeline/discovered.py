@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.core.files import read_json, write_csv
+from d2cp.core.csv_columns import finite, read_columns, whole_number
+from d2cp.core.files import write_csv
+from d2cp.core.records import MineSummary
+from d2cp.core.typed_json import read_typed
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.pipeline.context import Context
 from d2cp.scan.finding import Scan
@@ -31,12 +33,12 @@ class Discovery:
 
 
 def load_discovery(folder: Path) -> Discovery:
-    with (folder / LABELS).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    summary = read_json(folder / SUMMARY)
-    pseudo = np.array([int(r["pseudo"]) for r in rows], dtype=np.int64)
-    score = np.array([float(r["score"]) for r in rows], dtype=np.float64)
-    return Discovery(pseudo, score, int(summary["values"]), summary)
+    columns = read_columns(folder / LABELS, {"pseudo": whole_number, "score": finite})
+    again = f"delete {folder} and run again; other stages are kept"
+    summary = read_typed(folder / SUMMARY, MineSummary, remedy=again)
+    pseudo = np.array(columns["pseudo"], dtype=np.int64)
+    score = np.array(columns["score"], dtype=np.float64)
+    return Discovery(pseudo, score, summary["values"], dict(summary))
 
 
 def write_labels(

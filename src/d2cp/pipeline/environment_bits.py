@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from d2cp.core.arrays import Ints
+from d2cp.core.csv_columns import read_columns, whole_number
 from d2cp.core.files import write_csv, write_json
 from d2cp.environments.cross_risk import discover_environments
 from d2cp.pipeline.context import Context
@@ -68,6 +68,5 @@ def environments(context: Context, found: Discovery) -> Bits:
         write_csv(folder / "bits.csv", ["id", "y_xrm", "a_xrm"], rows)
 
     folder = context.stage("environments", inputs, make, alone=True)
-    with (folder / "bits.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return Bits(*(np.array([int(r[k]) for r in rows], np.int64) for k in ("y_xrm", "a_xrm")))
+    columns = read_columns(folder / "bits.csv", {"y_xrm": whole_number, "a_xrm": whole_number})
+    return Bits(*(np.array(columns[name], np.int64) for name in ("y_xrm", "a_xrm")))

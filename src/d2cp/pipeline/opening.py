@@ -13,8 +13,9 @@ from rich.console import Console
 from d2cp import __version__
 from d2cp.config import Config
 from d2cp.core.device import require_precision
-from d2cp.core.files import fingerprint, read_json, write_csv, write_json
+from d2cp.core.files import fingerprint, write_csv, write_json
 from d2cp.core.processes import is_main, main_first, wait_for_all
+from d2cp.core.records import DataSummary
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.text import visible
 from d2cp.data.copies import across_splits, thumbnails
@@ -141,8 +142,9 @@ def _write_data_stage(context: Context, before: Table, identity: str) -> None:
         write_csv(folder / "table.csv", header, zip(range(len(table)), *columns, strict=True))
 
     inputs = context.inputs("data", identity)
-    kept = read_json(context.stage("data", inputs, make, alone=True) / SUMMARY)
-    for line in (*kept["warnings"], *kept["notes"]):
+    context.stage("data", inputs, make, alone=True)
+    kept = context.run.read("data", SUMMARY, DataSummary)
+    for line in (*kept.get("warnings", []), *kept.get("notes", [])):
         context.say(f"data: {visible(line)}")
 
 

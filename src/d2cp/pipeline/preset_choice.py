@@ -13,7 +13,7 @@ from PIL import Image
 from d2cp.config import Config
 from d2cp.config.request import Request
 from d2cp.config.whole import config_from_dict
-from d2cp.core.files import read_json
+from d2cp.core.run_directory import RunDirectory
 from d2cp.data.images import FORMATS, UnreadableError
 from d2cp.data.source import EncodedSource
 from d2cp.data.table import Table
@@ -103,6 +103,6 @@ def _preset_started(out: Path | str | None) -> PresetChoice | None:
 
 
 def _recorded(out: Path | str) -> dict[str, Any] | None:
-    path = Path(out) / "run.json"
-    values = read_json(path).get("config") if path.is_file() else None
-    return values if isinstance(values, dict) else None
+    if not (Path(out) / "run.json").is_file():
+        return None
+    return RunDirectory(out).description.get("config")

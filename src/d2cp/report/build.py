@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from d2cp.core.files import read_json, write_text
+from d2cp.core.files import write_text
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.place import Place
 from d2cp.data.table import Table
@@ -17,7 +17,7 @@ from d2cp.report.page import load_pictures, run_page
 from d2cp.report.payload import IMAGE_LIMIT, ReportData, gather
 from d2cp.report.scan_page import scan_page
 from d2cp.report.steps import commands
-from d2cp.report.summary import summarise
+from d2cp.report.summary import read_comparison, summarise
 from d2cp.report.thumbs import load_thumbnails
 
 TOTAL_BYTES = 3_300_000  # of all pictures; a third more as base64: under 5 MB with the text
@@ -36,9 +36,8 @@ def write_report(
     `table` is the run's data set where the caller has it in hand; else it is found again. A
     directory of `d2cp compare` gets the comparison report, one of `d2cp scan` the scan's page."""
     target = out or run.path / "report.html"
-    comparison = run.path / "compare.json"
-    if comparison.is_file():
-        write_text(target, render("compare.html.jinja", compare_page(read_json(comparison))))
+    if (run.path / "compare.json").is_file():
+        write_text(target, render("compare.html.jinja", compare_page(read_comparison(run))))
         return target
     if run.has("scan") and not run.has("mine"):
         write_text(target, render("scan.html.jinja", scan_page(run, table)))

@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from d2cp.data.images import UnreadableError, decode
+from d2cp.errors import RunError
+
 SMALL_SIDE = 64  # below it PNG keeps single pixels crisp and costs no more than JPEG
 PICTURE_BYTES = 120_000
 MAP_BYTES = 12_000  # a Grad-CAM map is blurred: JPEG does it no harm
@@ -56,8 +59,14 @@ class Picture:
 def picture(path: Path, limit: int = PICTURE_BYTES) -> Picture:
     """A picture file of the run; one heavier than `limit` is made a JPEG and, if wide, shrunk."""
     data = path.read_bytes()
-    with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as file:
-        image = file.copy()
+    try:
+        image = decode(data)
+    except UnreadableError as error:
+        raise RunError(
+            f"{path} cannot be shown: {error}",
+            expected="a picture as d2cp wrote it",
+            remedy="delete the stage's folder and run again; other stages are kept",
+        ) from error
     if len(data) <= limit:
         return Picture(data=data, width=image.width, height=image.height)
     if image.width > PICTURE_WIDTH:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from d2cp.core.files import read_json
+from d2cp.core.records import ScanRecord
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.text import visible
 from d2cp.errors import RunError
@@ -31,14 +31,14 @@ LENS_WORDS = {
 
 def read_findings(run: RunDirectory) -> dict[str, Any]:
     """All of findings.json; an error where an earlier version left parts of it out."""
-    whole: dict[str, Any] = read_json(run.artifact("scan") / "findings.json")
+    whole = run.read("scan", "findings.json", dict[str, Any])
     if missing := [key for key in DETAILS if key not in whole]:
         raise RunError(
             f"{run.path / 'scan'} was written by an earlier version: it has no {missing[0]}",
             expected=f"a scan with {', '.join(DETAILS)}",
             remedy="scan the data set again, into a new folder",
         )
-    return whole
+    return cast(dict[str, Any], run.read("scan", "findings.json", ScanRecord))
 
 
 def findings_shown(

@@ -45,8 +45,7 @@ def load_pictures(data: ReportData) -> dict[Path, Picture]:
     """Every picture file that the page shows, encoded."""
     shown = {one.path: picture(one.path) for one in _mined(data)}
     for one in data.gradcam:
-        if one.before.is_file() and one.after.is_file():
-            shown |= {path: picture(path, MAP_BYTES) for path in (one.before, one.after)}
+        shown |= {path: picture(path, MAP_BYTES) for path in (one.before, one.after)}
     return shown
 
 

@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.core.arrays import Ints
-from d2cp.core.files import read_json
+from d2cp.core.records import DataSummary, GradCamRecord, MineSummary, ResultRecord
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.text import visible
+from d2cp.core.typed_json import read_typed
+from d2cp.errors import RunError
+from d2cp.evaluate.choice import read_choice
 from d2cp.evaluate.result import group_name
 from d2cp.pipeline.stages import STAGES
 from d2cp.report.cells import (
@@ -30,8 +33,11 @@ from d2cp.report.image_choice import Sample, choose, kinds
 from d2cp.report.named_findings import named_findings
 from d2cp.report.outcomes import Outcome, outcomes
 from d2cp.report.rows import Rows, read_rows
+from d2cp.report.summary import read_reliance
 
 IMAGE_LIMIT = 400
+GRADCAM = "gradcam/gradcam.json"
+MANY = 10_000  # suspected values: no run has so many
 PICTURE_ORDER = ("extremes", "swap", "traversal", "attention", "reconstruction", "histogram")
 
 
@@ -119,13 +125,14 @@ class ReportData:
 def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
     """Everything a run has to show; stages that it does not have leave their part empty."""
     description = run.description
-    data = read_json(run.artifact("data") / "summary.json")
+    data = run.read("data", "summary.json", DataSummary)
     class_names = tuple(visible(name) for name in data["class_names"])
     attributes = data.get("attribute_names")
     attribute_names = tuple(visible(name) for name in attributes) if attributes else None
     rows = read_rows(run)
     finding = _finding(run) if run.has("mine") else None
-    count = max(finding.values if finding else 2, int(rows.pseudo.max(initial=-1)) + 1)
+    count = finding.values if finding else 2
+    rows.require(run, len(class_names), len(attributes or ()), count)
     cells = {
         split: contingency(
             rows.y[rows.split == split], rows.pseudo[rows.split == split], len(class_names), count
@@ -142,15 +149,19 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
     config = description.get("config", {})
     found = []
     if run.has("evaluate"):
-        results = read_json(run.artifact("evaluate") / "results.json")
+        results = run.read("evaluate", "results.json", list[ResultRecord])
         found = outcomes(results, config.get("debias", {}).get("selection", ""), named)
     kind = kinds(rows, finding.thresholds if finding else ())
-    cams = tuple(g for g in _gradcam(run) if 0 <= g.row < len(rows))
+    cams = _gradcam(run, len(rows), len(class_names))
     environment = run.path / "environment.json"
     return ReportData(
         run=run.path,
         description=description,
-        environment=read_json(environment) if environment.is_file() else {},
+        environment=(
+            read_typed(environment, dict[str, Any], remedy=f"delete {environment}: it only informs")
+            if environment.is_file()
+            else {}
+        ),
         seconds={s.name: run.manifest(s.name)["seconds"] for s in STAGES if run.has(s.name)},
         name=visible(data["name"]),
         format=visible(data.get("format", "")),
@@ -164,13 +175,13 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
         cells=cells,
         typical=typical_values(reference),
         outcomes=tuple(found),
-        choice=_optional(run, "evaluate", "choice.json"),
+        choice=dict(read_choice(run) or {}),
         confusions=tuple(
             confusions(rows, found[0].split, len(class_names), count) if found else []
         ),
         gradcam=cams,
         scan=read_findings(run) if run.has("scan") else {},
-        reliance=_optional(run, "evaluate", "reliance.json"),
+        reliance=dict(read_reliance(run) or {}),
         stage_parts={
             s.report: _optional(run, s.name, s.summary) for s in STAGES if s.report and s.summary
         },
@@ -180,16 +191,17 @@ def gather(run: RunDirectory, image_limit: int = IMAGE_LIMIT) -> ReportData:
 
 
 def _finding(run: RunDirectory) -> Finding:
-    folder = run.artifact("mine")
-    found = read_json(folder / "summary.json")
+    folder, known = run.artifact("mine"), run.manifest("mine")["files"]
+    found = run.read("mine", "summary.json", MineSummary)
     pictures = [
         MinedPicture(
-            path=_inside(folder, p["file"]),
+            path=folder / p["file"],
             kind=str(p["kind"]),
             title=visible(p["title"]),
             caption=visible(p["caption"]),
         )
         for p in found.get("pictures", [])
+        if p["file"] in known
     ]
     rank = {kind: index for index, kind in enumerate(PICTURE_ORDER)}
     pictures.sort(key=lambda p: rank.get(p.kind, len(rank)))
@@ -203,10 +215,10 @@ def _finding(run: RunDirectory) -> Finding:
         balanced_accuracy=found.get("balanced_accuracy", {}),
         best_concept=found.get("best_concept", {}),
         reasons=tuple(visible(r) for r in found.get("reasons", [])),
-        values=int(found.get("values", 2)),
+        values=_bounded(found["values"], run),
         warnings=tuple(visible(w) for w in found.get("warnings", [])),
-        pictures=tuple(p for p in pictures if p.path.is_file()),
-        ranks=tuple(int(rank) for rank in found.get("findings", [])),
+        pictures=tuple(pictures),
+        ranks=tuple(found.get("findings", [])),
         named=named_findings(found),
         value_names=tuple(visible(name) for name in found.get("value_names", [])),
     )
@@ -218,35 +230,42 @@ def _thresholds(value: Any) -> tuple[float, ...]:
     return tuple(float(v) for v in listed if np.isfinite(float(v)))
 
 
-def _gradcam(run: RunDirectory) -> tuple[GradCam, ...]:
-    folder = run.path / "evaluate" / "gradcam"
-    if not run.has("evaluate") or not (folder / "gradcam.json").is_file():
-        return ()
-    return tuple(
-        GradCam(
-            row=int(g["row"]),
-            before=_inside(folder, g["before"]),
-            after=_inside(folder, g["after"]),
-            y=int(g["y"]),
-            pseudo=int(g["pseudo"]),
-            answers=(int(g["erm"]), int(g["d2cp"])),
+def _bounded(values: int, run: RunDirectory) -> int:
+    if not 1 <= values <= MANY:
+        raise RunError(
+            f"{run.path / 'mine' / 'summary.json'} speaks of {values} suspected values",
+            expected=f"from 1 to {MANY}",
+            remedy=f"delete {run.path / 'mine'} and run again; other stages are kept",
         )
-        for g in read_json(folder / "gradcam.json")
-    )
+    return values
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """A picture of the run by its name: a path that leads elsewhere is not followed."""
-    for base in (folder, folder / "pictures"):
-        path = base / name
-        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
-            return path
-    return folder / "absent"
+def _gradcam(run: RunDirectory, rows: int, classes: int) -> tuple[GradCam, ...]:
+    """Pairs whose pictures the stage wrote: a name that leads elsewhere is not followed."""
+    known = run.manifest("evaluate")["files"] if run.has("evaluate") else {}
+    if GRADCAM not in known:
+        return ()
+    folder = run.artifact("evaluate") / "gradcam"
+    made = []
+    for g in run.read("evaluate", GRADCAM, list[GradCamRecord]):
+        labels = (g["y"], g["erm"], g["d2cp"])
+        there = all(f"gradcam/{g[end]}" in known for end in ("before", "after"))
+        if there and 0 <= g["row"] < rows and all(0 <= label < classes for label in labels):
+            made.append(
+                GradCam(
+                    row=g["row"],
+                    before=folder / g["before"],
+                    after=folder / g["after"],
+                    y=g["y"],
+                    pseudo=g["pseudo"],
+                    answers=(g["erm"], g["d2cp"]),
+                )
+            )
+    return tuple(made)
 
 
 def _optional(run: RunDirectory, stage: str, file: str) -> Mapping[str, Any]:
-    path = run.path / stage / file
-    return read_json(path) if run.has(stage) and path.is_file() else {}
+    return run.read(stage, file, dict[str, Any]) if run.has(stage) else {}
 
 
 def _data_notes(data: Mapping[str, Any]) -> tuple[str, ...]:

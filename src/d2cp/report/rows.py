@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.core.arrays import UNKNOWN, Ints
+from d2cp.core.csv_columns import finite, read_columns, whole_number
 from d2cp.core.run_directory import RunDirectory
 from d2cp.errors import RunError
 
@@ -37,32 +37,50 @@ class Rows:
     def splits(self) -> list[str]:
         return list(dict.fromkeys(self.split.tolist()))
 
+    def require(self, run: RunDirectory, classes: int, attributes: int, values: int) -> None:
+        """Refuse numbers that name no class, attribute or suspected value."""
+        known = UNKNOWN
+        for stage, column, lowest, count in (
+            ("data", self.y, 0, classes),
+            ("data", self.a, known, attributes),
+            ("mine", self.pseudo, known, values),
+            ("evaluate", self.before, known, classes),
+            ("evaluate", self.after, known, classes),
+        ):
+            if column is not None and (column.min() < lowest or column.max() >= count):
+                raise _mismatch(run.path / stage)
+
 
 def read_rows(run: RunDirectory) -> Rows:
-    table = _columns(run.artifact("data") / "table.csv")
+    path = run.artifact("data") / "table.csv"
+    table = read_columns(
+        path, {"row": whole_number, "id": str, "split": str, "y": whole_number}, {"a": whole_number}
+    )
     n = len(table["row"])
-    _require_order(table["row"], run)
+    if not n or table["row"] != list(range(n)):
+        raise _mismatch(path)
     columns = {name: np.full(n, UNKNOWN, dtype=np.int64) for name in ("pseudo", "erm", "d2cp")}
     floats = {name: np.full(n, np.nan) for name in ("score", "erm_p", "d2cp_p")}
+    optional = {name: _integer for name in columns} | {name: _float for name in floats}
     for stage, file in (("mine", "pseudo.csv"), ("evaluate", "predictions.csv")):
-        path = run.path / stage / file
-        if not run.has(stage) or not path.is_file():
+        if not run.has(stage):
             continue
-        found = _columns(path)
+        path = run.file(stage, file)
+        found = read_columns(path, {"row": whole_number}, optional)
         where = np.array(found["row"], dtype=np.int64)
         if len(where) and (where.min() < 0 or where.max() >= n):
             raise _mismatch(path)
         for name, column in columns.items():
             if name in found and (name != "pseudo" or stage == "mine"):
-                column[where] = _integers(found[name])
+                column[where] = found[name]
         for name, values in floats.items():
             if name in found:
-                values[where] = [float(v) if v else np.nan for v in found[name]]
+                values[where] = found[name]
     return Rows(
         ids=table["id"],
         split=np.array(table["split"], dtype=np.str_),
-        y=_integers(table["y"]),
-        a=_integers(table["a"]) if "a" in table else None,
+        y=np.array(table["y"], dtype=np.int64),
+        a=np.array(table["a"], dtype=np.int64) if "a" in table else None,
         pseudo=columns["pseudo"],
         score=floats["score"],
         before=columns["erm"],
@@ -72,30 +90,18 @@ def read_rows(run: RunDirectory) -> Rows:
     )
 
 
-def _columns(path: Path) -> dict[str, list[str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
-        rows = list(reader)
-    try:
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    except ValueError as error:
-        raise _mismatch(path) from error
-    return {name: list(column) for name, column in zip(header, columns, strict=True)}
+def _integer(text: str) -> int:
+    return whole_number(text) if text else UNKNOWN
 
 
-def _integers(values: list[str]) -> Ints:
-    return np.array([int(v) if v else UNKNOWN for v in values], dtype=np.int64)
-
-
-def _require_order(rows: list[str], run: RunDirectory) -> None:
-    if rows != [str(number) for number in range(len(rows))]:
-        raise _mismatch(run.path / "data" / "table.csv")
+def _float(text: str) -> float:
+    return finite(text) if text else np.nan
 
 
 def _mismatch(path: Path) -> RunError:
     return RunError(
         f"{path} does not agree with the run's table of images",
         expected="rows as written by d2cp",
-        remedy="delete the stage's folder and run again: the other stages are kept",
+        remedy=f"delete {path if path.is_dir() else path.parent} and run again; other stages are "
+        "kept",
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from d2cp.core.files import read_json
+from d2cp.core.records import FindingRecord
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.text import visible
 from d2cp.data.place import Place
@@ -19,7 +19,7 @@ from d2cp.report.finding_parts import findings_shown, read_findings
 from d2cp.report.html import embedded_json
 from d2cp.report.page import VERDICTS
 from d2cp.report.steps import Step, commands
-from d2cp.report.summary import summarise
+from d2cp.report.summary import read_answers, summarise
 from d2cp.report.thumbs import load_thumbnails
 from d2cp.report.words import count, flatten, percent
 
@@ -35,8 +35,7 @@ def scan_page(run: RunDirectory, table: Table | None = None) -> dict[str, Any]:
     whole = read_findings(run)
     data = whole["data"]
     classes = [visible(name) for name in data["class_names"]]
-    predictions = folder / "predictions.json"
-    answers = read_json(predictions) if predictions.is_file() else None
+    answers = read_answers(run)
     review = whole["review"]
     thumbs, note = _thumbnails(run, table, _wanted(review, answers))
     return {
@@ -61,13 +60,13 @@ def scan_page(run: RunDirectory, table: Table | None = None) -> dict[str, Any]:
         "steps": _steps(run),
         "settings": flatten(run.description.get("config", {}).get("scan", {})),
         "version": visible(run.description.get("version", "")),
-        "fingerprint": visible(run.description["data"]["fingerprint"]),
+        "fingerprint": visible(run.data.get("fingerprint", "")),
         "seconds": run.manifest("scan")["seconds"],
         "payload": embedded_json({"schema": 1, "data": "", "values": [], "review": []}),
     }
 
 
-def headline(findings: list[dict[str, Any]], classes: list[str]) -> str:
+def headline(findings: Sequence[FindingRecord], classes: list[str]) -> str:
     """The whole scan in one sentence."""
     for outcome in (FOUND, WEAK):
         those = [f for f in findings if f["outcome"] == outcome]
@@ -124,7 +123,7 @@ def _thumbnails(
         return {}, ""
     try:
         if table is None:
-            table = Place.from_record(run.description["data"]).table()
+            table = Place.from_record(run.data).table()
         rows = np.arange(len(wanted), dtype=np.int64)
         made = load_thumbnails(table, wanted, rows, THUMB_BYTES)
         return {wanted[row]: data_uri(data) for row, data in made.items()}, ""
@@ -135,7 +134,7 @@ def _thumbnails(
 
 def _steps(run: RunDirectory) -> list[Step]:
     """The next commands, and what a model's own predictions would tell."""
-    found = Place.from_record(run.description["data"])
+    found = Place.from_record(run.data)
     place = shlex.join([found.data, *found.options()])
     own = Step(
         text="Does a model of yours lean on it? A CSV with image and predicted class tells.",

@@ -100,7 +100,8 @@ def run_command(path: Path, description: Mapping[str, Any], extra: Sequence[str]
     data, config = {"name": "", **description.get("data", {})}, description.get("config", {})
     name = str(data["name"])
     place = str(data.get("path") or (name if name in EMBEDDED_SETS else "DATA"))
-    words = ["d2cp", "run", place, *Place.from_record(data).options(), "--out", str(path)]
+    options = Place.from_record({**data, "path": place}).options()
+    words = ["d2cp", "run", place, *options, "--out", str(path)]
     for option in NAMED_OPTIONS:
         if option in config:
             words += [f"--{option}", str(config[option])]

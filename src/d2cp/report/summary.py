@@ -28,8 +28,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from d2cp.core.files import read_json
+from d2cp.core.records import (
+    AnswersRecord,
+    ComparisonRecord,
+    DataSummary,
+    MineSummary,
+    RelianceRecord,
+    ResultRecord,
+    ScanRecord,
+)
 from d2cp.core.run_directory import SCHEMA, RunDirectory
+from d2cp.core.typed_json import read_typed
+from d2cp.evaluate.choice import read_choice
 from d2cp.pipeline.stages import STAGES
 
 STAGE_ONE = ("scan", "disentangle", "mine")
@@ -38,34 +48,58 @@ STAGE_ONE = ("scan", "disentangle", "mine")
 def summarise(run: RunDirectory) -> dict[str, Any]:
     whole: dict[str, Any] = {"schema": SCHEMA}
     if run.has("data"):
-        data = read_json(run.file("data", "summary.json"))
+        data = dict(run.read("data", "summary.json", DataSummary))
         kept = ("name", "class_names", "attribute_names", "counts", "warnings", "notes")
         whole["data"] = {key: data[key] for key in kept if key in data}
     if run.has("scan"):
-        found = read_json(run.path / "scan" / "findings.json")
-        whole |= {key: found[key] for key in ("findings", "review") if key in found}
-        if (run.path / "scan" / "predictions.json").is_file():
-            whole["predictions"] = read_json(run.path / "scan" / "predictions.json")
+        found = run.read("scan", "findings.json", ScanRecord)
+        whole |= {"findings": found["findings"], "review": found["review"]}
+        if answers := read_answers(run):
+            whole["predictions"] = answers
     if run.has("mine"):
         whole["discover"] = _discover(run)
-    results = []
+    results: list[Any] = []
     if run.has("evaluate"):
-        results += read_json(run.file("evaluate", "results.json"))
-        for name in ("choice", "reliance"):
-            if (run.path / "evaluate" / f"{name}.json").is_file():
-                whole[name] = read_json(run.file("evaluate", f"{name}.json"))
+        results += run.read("evaluate", "results.json", list[ResultRecord])
+        if choice := read_choice(run):
+            whole["choice"] = choice
+        if relied := read_reliance(run):
+            whole["reliance"] = relied
     if (run.path / "compare.json").is_file():
-        results += read_json(run.path / "compare.json")["results"]
+        results += read_comparison(run)["results"]
     if results:
         whole["results"] = results
     there = [stage for stage in STAGES if run.has(stage.name)]
-    whole["stages"] = {s.name: read_json(run.file(s.name, s.summary)) for s in there if s.summary}
+    whole["stages"] = {
+        s.name: run.read(s.name, s.summary, dict[str, Any]) for s in there if s.summary
+    }
     whole["seconds"] = {s.name: run.manifest(s.name)["seconds"] for s in there}
     return whole
 
 
+def read_reliance(run: RunDirectory) -> RelianceRecord | None:
+    """How far the models rely on each finding; None where the run did not start from a scan."""
+    if not run.has("evaluate") or "reliance.json" not in run.manifest("evaluate")["files"]:
+        return None
+    return run.read("evaluate", "reliance.json", RelianceRecord)
+
+
+def read_answers(run: RunDirectory) -> AnswersRecord | None:
+    """What a scan said of a model's predictions, if it was asked: written beside the stage."""
+    path = run.path / "scan" / "predictions.json"
+    if not path.is_file():
+        return None
+    remedy = f"delete {path}, or scan again with --predictions"
+    return read_typed(path, AnswersRecord, remedy=remedy)
+
+
+def read_comparison(run: RunDirectory) -> ComparisonRecord:
+    remedy = "give the same `d2cp compare` command again: finished cells are kept"
+    return read_typed(run.path / "compare.json", ComparisonRecord, remedy=remedy)
+
+
 def _discover(run: RunDirectory) -> dict[str, Any]:
-    found = read_json(run.file("mine", "summary.json"))
+    found = dict(run.read("mine", "summary.json", MineSummary))
     seconds = sum(run.manifest(s)["seconds"] for s in STAGE_ONE if run.has(s))
     keep = (
         *("verdict", "sentence", "concepts", "recall", "balanced_accuracy", "warnings"),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from d2cp.core.files import read_json, write_bytes, write_csv, write_json
+from d2cp.core.files import write_bytes, write_csv, write_json
+from d2cp.core.records import FindingRecord, FoundRecord
+from d2cp.core.typed_json import read_typed
 from d2cp.data.table import SPLIT_NAMES, Table
 from d2cp.errors import RunError
 from d2cp.scan.bank import Bank
 from d2cp.scan.finding import Finding, Reader, Scan
 
 FINDINGS, SCORES, ARRAYS = "findings.json", "scores.csv", "scan.safetensors"
+AGAIN = "delete the run's folder `scan` and scan again"
 
 
 def save_scan(found: Scan, table: Table, folder: Path) -> None:
@@ -63,7 +65,7 @@ def load_scan(folder: Path) -> Scan:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    plain = read_json(folder / FINDINGS)
+    plain = read_typed(folder / FINDINGS, FoundRecord, remedy=AGAIN)
     try:
         arrays = load((folder / ARRAYS).read_bytes())
         return Scan(
@@ -74,11 +76,11 @@ def load_scan(folder: Path) -> Scan:
             lens_accuracy=plain["lens_accuracy"],
             notes=tuple(plain["notes"]),
         )
-    except (OSError, SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise RunError(
             f"{folder}: the scan cannot be read ({type(error).__name__}: {error})",
             expected=f"{FINDINGS} and {ARRAYS}, written together by this version",
-            remedy="delete the folder and scan again",
+            remedy=AGAIN,
         ) from error
 
 
@@ -86,14 +88,20 @@ def _below(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def _finding(values: dict[str, Any], arrays: dict[str, Any]) -> Finding:
+def _finding(values: FindingRecord, arrays: dict[str, Any]) -> Finding:
     own = _below(arrays, f"finding/{values['rank']}/")
     parts = {name: _below(own, f"{name}/") for name in ("weight", "centre", "scale")}
-    tuples = {k: tuple(values[k]) for k in ("lenses", "value_names", "reasons")}
+    plain: dict[str, Any] = {k: v for k, v in values.items() if k in FindingRecord.__annotations__}
+    tuples = {k: tuple(plain[k]) for k in ("lenses", "value_names", "reasons")}
+    value, score, scores = own["value"], own["score"], own["scores"]
+    if value.ndim != 1 or score.shape != value.shape or scores.shape[:1] != value.shape:
+        raise ValueError(f"arrays of {value.shape}, {score.shape} and {scores.shape}")
+    if not np.issubdtype(value.dtype, np.integer) or np.any(value >= len(plain["value_names"])):
+        raise ValueError("a value without a name")
     return Finding(
-        **{**values, **tuples},
-        value=own["value"],
-        score=own["score"],
-        scores=own["scores"],
+        **{**plain, **tuples},
+        value=value,
+        score=score,
+        scores=scores,
         reader=Reader(intercept=own["intercept"], **parts),
     )

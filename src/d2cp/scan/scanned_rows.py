@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.core.files import read_json
+from d2cp.core.csv_columns import read_columns, whole_number
+from d2cp.core.records import ScanRecord
+from d2cp.core.typed_json import read_typed
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.scan.batched import Ints
-from d2cp.scan.scan_files import FINDINGS, SCORES
+from d2cp.scan.scan_files import AGAIN, FINDINGS, SCORES
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,13 @@ class ScannedRows:
 
 def read_scanned_rows(folder: Path) -> ScannedRows:
     """Of the scan's folder; a scan without findings lists no images."""
-    names = tuple(read_json(folder / FINDINGS)["data"]["class_names"])
-    code = {name: i for i, name in enumerate(names)}
-    ids, y, split = [], [], []
-    with (folder / SCORES).open(newline="", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            if line["finding"] != "1":
-                break  # findings follow each other, each with every image
-            ids.append(line["image"])
-            y.append(code[line["class"]])
-            split.append(SPLIT_NAMES.index(line["split"]))
-    return ScannedRows(ids, np.array(y, np.int64), np.array(split, np.int8), names)
+    found = read_typed(folder / FINDINGS, ScanRecord, remedy=AGAIN)
+    names = tuple(found["data"]["class_names"])
+    columns = read_columns(
+        folder / SCORES,
+        {"image": str, "split": SPLIT_NAMES.index, "class": names.index, "finding": whole_number},
+    )
+    # Findings follow each other, each with every image.
+    n = sum(finding == 1 for finding in columns["finding"])
+    y, split = np.array(columns["class"][:n], np.int64), np.array(columns["split"][:n], np.int8)
+    return ScannedRows(columns["image"][:n], y, split, names)
