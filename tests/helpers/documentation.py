@@ -28,7 +28,8 @@ class Command:
 
 def pages() -> dict[str, str]:
     """Text by path, for everything that is documentation."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    root = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    found = [*root, *sorted((ROOT / "docs").rglob("*.md"))]
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in found}
 
 

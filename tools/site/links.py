@@ -10,6 +10,7 @@ ROOT_PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
 }
 _MARKDOWN = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 _HTML = re.compile(r'\b(src|srcset|href)="([^"]+)"')
