@@ -307,8 +307,8 @@ class CellRecord(TypedDict):
     identity: str
     results: list[ResultRecord]
     tier: str
-    trainable: int
-    passes: int
+    trainable: float
+    passes: float
     seconds: float
     params: dict[str, Any]
     group_labels: list[str]
