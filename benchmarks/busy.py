@@ -24,7 +24,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-NEIGHBOUR = "import numpy as n\na = n.ones((256, 256))\nwhile True: a = n.tanh(a @ a)"
+# It ends when this process does, whatever ended that: then its standard input closes.
+NEIGHBOUR = """
+import os, sys, threading
+import numpy as np
+end = lambda: (sys.stdin.read(), os._exit(0))
+threading.Thread(target=end, daemon=True).start()
+a = np.ones((256, 256))
+while True:
+    a = np.tanh(a @ a)
+"""
 ROWS: dict[str, dict[str, str]] = {
     "as d2cp runs": {},
     "one thread": {"OMP_NUM_THREADS": "1"},
@@ -115,7 +124,8 @@ def measure(arguments: argparse.Namespace, environment: dict[str, str], neighbou
     free = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "MKL_"))}
     one = {**free, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     beside = [
-        subprocess.Popen([sys.executable, "-c", NEIGHBOUR], env=one) for _ in range(neighbours)
+        subprocess.Popen([sys.executable, "-c", NEIGHBOUR], env=one, stdin=subprocess.PIPE)
+        for _ in range(neighbours)
     ]
     try:
         words = [sys.executable, __file__, "--work", arguments.work, "--worker"]
