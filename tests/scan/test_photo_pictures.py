@@ -90,15 +90,33 @@ def test_pairs_match_what_the_finding_does_not_say() -> None:
     features[:, 0] += 50 * value  # the cue dwarfs everything, and must not count
     twin = next(i for i in range(n) if value[i] != y[i])
     other = next(i for i in range(n) if y[i] == y[twin] and value[i] == y[i])
+    features[twin, 1:] += 8  # like no other picture but its twin
     features[other] = features[twin]
     features[other, 0] += 50 * (value[other] - value[twin])
-    found = matched_pairs(features, value, y, np.ones(n), each=2)
+    found = matched_pairs(features, value, y, np.ones(n), each=8)
     assert (twin, other) in found
     for against, usual in found:
         assert y[against] == y[usual]
         assert value[against] != y[against] and value[usual] == y[usual]
     rows = [row for pair in found for row in pair]
     assert len(rows) == len(set(rows))
+
+
+def test_what_may_be_misread_is_in_no_pair() -> None:
+    """Of the pictures against their class some are as sure as their value usually is: those."""
+    draw = np.random.default_rng(2)
+    y = np.repeat([0, 1], 50)
+    value = y.copy()
+    value[45:50], value[50:55] = 1, 0
+    sure = np.full(100, 1.0)
+    sure[47:50] = sure[52:55] = 0.2
+    features = draw.normal(size=(100, 4)).astype(np.float32)
+    found = matched_pairs(features, value, y, sure, each=5)
+    assert {against for against, _ in found} == {45, 46, 50, 51}
+    sure[45:50] = 0.1
+    sure[46] = 0.15
+    found = matched_pairs(features, value, y, sure, each=5)
+    assert {against for against, _ in found} == {46, 50, 51}, "the surest one where none is sure"
 
 
 def test_values_do_not_differ_in_what_is_left() -> None:

@@ -8,8 +8,9 @@ from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.targets import explained
 from d2cp.scan.values import agreement, beyond_chance
 
-FLOOR = 0.02
-"""No image weighs more than one whose class the earlier findings give this chance."""
+FLOOR = 0.04
+"""No image weighs more than one whose class the earlier findings give this chance, shared among the
+classes: with many of them every single one is expected less."""
 
 
 def told_beyond(value: Ints, y: Ints, classes: int, earlier: list[Floats]) -> float:
@@ -26,4 +27,4 @@ def told_beyond(value: Ints, y: Ints, classes: int, earlier: list[Floats]) -> fl
         own = np.where(y == 1, probability[:, 0], 1 - probability[:, 0])
     else:
         own = probability[np.arange(len(y)), y]
-    return beyond_chance(agreement(value, y, 1 / np.maximum(own, FLOOR)), classes)
+    return beyond_chance(agreement(value, y, 1 / np.maximum(own, FLOOR / classes)), classes)

@@ -24,14 +24,17 @@ def matched_pairs(
 ) -> list[tuple[int, int]]:
     """(against, with): at most `each` pairs of every class, the most alike first.
 
-    The first picture's value speaks against its class, the second's for it; both are among the
-    surer half of their kind, so that the two differ visibly. No picture is in two pairs.
+    The first picture's value speaks against its class, the second's for it; both are as sure as
+    the middle one of all pictures of their value, so that the two differ visibly: what is merely
+    misread is rarely that sure. No picture is in two pairs.
     """
     plain = without_direction(features, value, y)
+    middle = {int(v): float(np.median(sure[value == v])) for v in np.unique(value)}
+    least = np.array([middle[int(v)] for v in value])
     found = []
     for label in np.unique(y):
-        against = _surer(np.flatnonzero((y == label) & (value != label)), sure)
-        usual = _surer(np.flatnonzero((y == label) & (value == label)), sure)
+        against = _surer(np.flatnonzero((y == label) & (value != label)), sure, least)
+        usual = _surer(np.flatnonzero((y == label) & (value == label)), sure, least)
         if not len(against) or not len(usual):
             continue
         a, b = plain[against], plain[usual]
@@ -43,6 +46,7 @@ def matched_pairs(
     return found
 
 
-def _surer(rows: Ints, sure: Doubles) -> Ints:
-    order = np.argsort(-sure[rows], kind="stable")
-    return rows[order[: max(1, (len(rows) + 1) // 2)]] if len(rows) else rows
+def _surer(rows: Ints, sure: Doubles, least: Doubles) -> Ints:
+    """Those that are sure enough; the surest one where none is."""
+    enough = rows[sure[rows] >= least[rows]]
+    return enough if len(enough) else rows[np.argsort(-sure[rows], kind="stable")[:1]]
