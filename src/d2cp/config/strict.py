@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import types
 from collections.abc import Mapping, Sequence
@@ -68,8 +69,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             raise _mismatch(where, "a list", value)
         item = get_args(hint)[0]
         return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(value))
-    if type(value) in (int, float) and not abs(value) < LARGEST:  # nor infinite, nor no number
+    if type(value) is int and not abs(value) < LARGEST:
         raise _mismatch(where, "a number of at most 64 bits", value)
+    if type(value) is float and not math.isfinite(value):
+        raise _mismatch(where, "a finite number", value)
     if hint is float and type(value) is int:
         return float(value)
     if hint in (int, float, str, bool) and type(value) is hint:

@@ -66,7 +66,7 @@ def test_a_cell_is_waited_for_and_not_done_again(tmp_path):
     grid = Grid(
         place=Place.of("cmnist"), out=tmp_path, config={}, names=("erm",), budget=1, tier="features"
     )
-    cell = grid.cell("erm", 0)
+    cell = tmp_path / "search" / "erm-0.json"
     asked, order = threading.Event(), []
 
     def second() -> None:
@@ -79,6 +79,6 @@ def test_a_cell_is_waited_for_and_not_done_again(tmp_path):
         other.start()
         asked.wait()
         order.append(mine)
-        write_json(cell, {"identity": "x"})
+        write_json(cell, {"identity": "x", "score": [0.5]})
     other.join()
     assert order == [True, False]
