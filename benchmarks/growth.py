@@ -2,8 +2,9 @@
 
     python benchmarks/growth.py --images 2000 10000 50000 --concepts 10 20 40
 
-Coloured digits, preset demo, the steps of the training loops cut short: what is left grows with the
-number of images or not at all. Each run is a process of its own. `--plot FILE.svg` draws it.
+Coloured digits, preset demo, N for training and a fifth of it in each other split, the steps of the
+training loops cut short: what is left grows with the number of images or not at all. Each run is a
+process of its own. `--plot FILE.svg` draws it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def worker(images: int, concepts: int) -> dict[str, Any]:
 
     Context.stage = measured  # type: ignore[method-assign]
     settings = [*SHORT, f"disentangle.concepts={concepts}", f"train_limit={images}"]
+    settings += [f"val_limit={images // 5}", f"test_limit={images // 5}"]
     config = load_config("demo", assignments=settings)
     with tempfile.TemporaryDirectory() as out:
         run("cmnist", out=Path(out) / "run", config=config, report=False, quiet=True)
