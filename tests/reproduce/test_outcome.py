@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.stats import spearmanr
 
 from d2cp.reproduce.charts import chart
-from d2cp.reproduce.outcome import HEADER, csv_rows, outcome
+from d2cp.reproduce.outcome import HEADER, csv_rows, outcome, rank_correlation
 from d2cp.reproduce.tables import REPRODUCTIONS, chosen
 
 WORST = {"a": [0.1, 0.3], "b": [0.8, 0.9], "c": [0.9, 0.92], "f": [0.93, 0.95]}
@@ -49,16 +50,18 @@ def test_means_deviations_and_the_papers_column():
     assert all(f["paper"] is None for f in made(benchmark="")["figures"])
 
 
-def literal_rank_correlation(ours: list[float], theirs: list[float]) -> float:
-    rank = lambda values: np.array([sum(w < v for w in values) for v in values], float)  # noqa: E731
-    return float(np.corrcoef(rank(ours), rank(theirs))[0, 1])
+@pytest.mark.parametrize("values", [[0.2, 0.96, 0.91, 0.94], [0.9, 0.3, 0.9, 0.9]])
+def test_the_rank_correlation_is_scipys(values):
+    theirs = [9.42, 87.20, 87.20, 91.99]
+    found = rank_correlation(np.array(values), np.array(theirs))
+    assert found == pytest.approx(float(spearmanr(values, theirs)[0]))
 
 
 def test_the_order_of_rows_is_compared_with_the_papers():
     swapped = {**WORST, "b": [0.95, 0.97]}  # b is first here and third there
     found = {o["split"]: o for o in made(worst=swapped)["rank_correlation"]}
     theirs = [9.42, 87.20, 90.95, 91.99]
-    expected = literal_rank_correlation([0.2, 0.96, 0.91, 0.94], theirs)
+    expected = float(spearmanr([0.2, 0.96, 0.91, 0.94], theirs)[0])
     for split in ("test", "test_balanced"):
         assert found[split]["rows"] == 4
         assert found[split]["correlation"] == pytest.approx(expected)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,19 @@ def test_a_finished_table_redoes_nothing(out, monkeypatch):
     monkeypatch.setattr(shared, "open_run", never)
     text = reproduce("table2", "--out", str(out), "--rows", "a,f", "--seeds", "1")
     assert "(a) plain training" in text and "9.4 ± 14.5" in text
+
+
+def test_a_finished_table_needs_neither_torch_nor_scipy(out):
+    words = ["reproduce", "table2", "--out", str(out), "--rows", "a,f", "--seeds", "1", *TINY]
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'transformers']));"
+        "from d2cp.cli.app import app; app(sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "(a) plain training" in done.stdout
 
 
 def test_one_row_more_runs_that_row_and_tables_share_cells(out, ran):

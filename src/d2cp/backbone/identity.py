@@ -1,13 +1,13 @@
-"""Which backbone it is: by the content of its files, wherever they lie."""
+"""Which backbone it is: by the content of its files, wherever they lie; no torch here."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
 
-from d2cp.backbone.load import EMBEDDED
 from d2cp.core.files import fingerprint, sha256
 
+EMBEDDED = "embedded"
 _FILES = ("config.json", "preprocessor_config.json", "*.safetensors", "*.safetensors.index.json")
 
 

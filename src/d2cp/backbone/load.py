@@ -13,12 +13,12 @@ import torch
 
 from d2cp.backbone.adapter import Backbone
 from d2cp.backbone.families import Family, Triple, family_of
+from d2cp.backbone.identity import EMBEDDED
 from d2cp.backbone.plain_config import require_plain, require_room
 from d2cp.core.network import hub_within_reach
 from d2cp.core.rng import derive
 from d2cp.errors import BackboneError
 
-EMBEDDED = "embedded"
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
 _INDEX = "model.safetensors.index.json"
 _WEIGHTS = ("model.safetensors", _INDEX)

@@ -76,7 +76,6 @@ def reproduce(
     """Run the cells that are missing; print and write the figures beside the paper's. Killed
     anywhere, the same command goes on; finished cells are kept."""
     from d2cp.cli.again import PROGRAM, same_command
-    from d2cp.core.device import use_device
     from d2cp.data.place import Place
     from d2cp.executors import Away, run_jobs
     from d2cp.reproduce.cells import cells_of, named
@@ -86,7 +85,6 @@ def reproduce(
 
     options.require_executor(executor)
     wanted = chosen(table, rows)
-    use_device(device)
     roles = options.columns(column)
     sets = data_sets(
         [Place.of(path, format_, roles, images) for path in data or ["cmnist"]],
@@ -98,26 +96,32 @@ def reproduce(
         masks=masks,
     )
 
+    cells = cells_of(wanted, sets, seeds)
+    if device is not None or not all(cell.is_finished for cell in cells):
+        from d2cp.core.device import use_device  # torch: a finished table does without
+
+        use_device(device)
+
     def say(text: str) -> None:
         if not quiet:
             typer.echo(text, err=True)
 
     if dry_run:
-        _plan(possible(cells_of(wanted, sets, seeds), say))
+        _plan(possible(cells, say))
         return
     if only is not None:
-        run_cells([named(cells_of(wanted, sets, seeds), only)], say, quiet=quiet)
+        run_cells([named(cells, only)], say, quiet=quiet)
         return
     folder = table_folder(wanted, sets)
     command = same_command(context, "reproduce", without=ELSEWHERE)
     if print_commands:
-        for cell in possible(cells_of(wanted, sets, seeds), say):
+        for cell in possible(cells, say):
             typer.echo(shlex.join(["d2cp", *command, "--only", cell.name]))
         typer.echo(shlex.join(["d2cp", *command]))  # the last one writes the table
         return
     if executor != "local" or jobs > 1:
         away = Away(executor=executor, at_once=jobs, options=options.assigned("--queue", queue))
-        left = possible(cells_of(wanted, sets, seeds), say)
+        left = possible(cells, say)
         run_jobs([_job(cell, [*PROGRAM, *command]) for cell in left], away, folder / "jobs", say)
     whole = run_table(wanted, sets, seeds, say, quiet=quiet)
     if as_json:
@@ -134,7 +138,7 @@ def _job(cell: Cell, command: list[str]) -> Job:
     return Job(
         cell.name.replace("/", "-"),
         (*command, "--only", cell.name),
-        lambda: cell.finished() is not None,
+        lambda: cell.is_finished,
     )
 
 

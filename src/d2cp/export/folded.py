@@ -120,7 +120,8 @@ def backbone_configuration(name_or_folder: str) -> dict[str, Any]:
     """The transformers configuration of a backbone that `load_backbone` can load."""
     from transformers import AutoConfig
 
-    from d2cp.backbone.load import EMBEDDED, EMBEDDED_FOLDER, quiet
+    from d2cp.backbone.identity import EMBEDDED
+    from d2cp.backbone.load import EMBEDDED_FOLDER, quiet
 
     source = str(EMBEDDED_FOLDER) if name_or_folder == EMBEDDED else name_or_folder
     with quiet():

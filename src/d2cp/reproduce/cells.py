@@ -97,10 +97,13 @@ class Cell:
         """The cell whose model this one looks at."""
         return dataclasses.replace(self, row=replace(self.row, kind="train"))
 
+    @property
+    def is_finished(self) -> bool:
+        return (self.folder / RESULT).is_file()
+
     def finished(self) -> dict[str, Any] | None:
         """What was written when the cell ended: its folder takes its name only then."""
-        path = self.folder / RESULT
-        return read_json(path) if path.is_file() else None
+        return read_json(self.folder / RESULT) if self.is_finished else None
 
 
 def cells_of(wanted: Reproduction, data: list[DataSet], seeds: int) -> list[Cell]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from d2cp.core.files import whole_folder, write_json
 from d2cp.core.locks import held
+from d2cp.core.machine import machine_class
 from d2cp.reproduce.by_method import method_cell
 from d2cp.reproduce.cells import RESULT, Cell, DataSet
 from d2cp.reproduce.found import concepts_cell, recall_cell
@@ -70,6 +71,7 @@ class Workshop:
             "scale": cell.data.scale,
             "changes": dict(cell.row.changes),
             "config": cell.config.to_dict(),
+            "machine": machine_class(),
             "seconds": round(time.monotonic() - began, 1),
             **content,
         }

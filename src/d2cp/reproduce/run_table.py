@@ -8,7 +8,6 @@ from typing import Any
 
 from d2cp import __version__
 from d2cp.core.files import write_bytes, write_csv, write_json, write_text
-from d2cp.core.machine import machine_class
 from d2cp.data.place import Place
 from d2cp.errors import ConfigError
 from d2cp.reproduce.cells import Cell, DataSet, cells_of
@@ -54,11 +53,12 @@ def data_sets(
 
 
 def possible(cells: Sequence[Cell], say: Say) -> list[Cell]:
-    """Without the methods that cannot run on a data set; each is named once, with the reason."""
+    """Without the methods that cannot run on a data set; each is named once, with the reason. What
+    has run could run."""
     reasons: dict[tuple[str, str], str] = {}
     for cell in cells:
         key = (cell.data.name, cell.row.key)
-        if cell.row.kind == "method" and key not in reasons:
+        if cell.row.kind == "method" and key not in reasons and not cell.is_finished:
             from d2cp.reproduce.by_method import why_not
 
             reasons[key] = why_not(cell.data, cell.row.key)
@@ -91,7 +91,7 @@ def write_table(
     from d2cp.reproduce.page import page
 
     pictures = _pictures(found, folder)
-    whole = outcome(wanted, found, {**about, "version": __version__, "machine": machine_class()})
+    whole = outcome(wanted, found, {**about, "version": __version__, "machine": _machines(found)})
     write_json(folder / "table.json", whole)
     write_csv(folder / "table.csv", HEADER, csv_rows(whole))
     metric = wanted.metrics[0]
@@ -134,6 +134,16 @@ def table_folder(wanted: Reproduction, data: Sequence[DataSet]) -> Path:
     """OUT/<scale>/<table>-<data>: a table of other data sets is another one."""
     names = "-".join([wanted.name, *(one.name for one in data)])
     return data[0].out / data[0].scale / names
+
+
+def _machines(found: Sequence[Found]) -> str:
+    """The kinds of machine that the cells ran on; older cells do not say, and ran here."""
+    kinds = {content.get("machine") for _, content in found}
+    if None in kinds:
+        from d2cp.core.machine import machine_class
+
+        kinds = {kind or machine_class() for kind in kinds}
+    return "; ".join(sorted(str(kind) for kind in kinds))
 
 
 def _pictures(found: Sequence[Found], folder: Path) -> list[tuple[str, Path]]:
