@@ -1,4 +1,5 @@
-"""Frozen, prompt-free features of every row: computed once a run, read by XRM and the rivals."""
+"""Frozen, prompt-free features of every row: computed once for a run, or for all seeds of a
+comparison; read by XRM and the rivals."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from safetensors.torch import load_file, save
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.core.device import process_state
 from d2cp.core.files import write_bytes
-from d2cp.core.processes import in_shares, process_count, process_rank
+from d2cp.core.processes import from_main, in_shares, is_main, process_count, process_rank
 from d2cp.core.progress import progress
 from d2cp.core.threads import threads_for, using
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
 from d2cp.errors import RunError
 from d2cp.pipeline.context import Context
+from d2cp.pipeline.sibling_features import take_over
 
 FILE = "features.safetensors"
 BATCH = 256
@@ -55,6 +57,10 @@ def features(context: Context) -> torch.Tensor:
     inputs = context.inputs("features")
 
     def make(folder: Path) -> None:
+        sibling = from_main(take_over(context, FILE, folder) if is_main() else None)
+        if sibling:
+            context.say(f"features: those of {sibling}, which no seed changes")
+            return
         store = context.images(config.debias.resize)
         rows = np.arange(len(context.table))
         values = frozen_features(
