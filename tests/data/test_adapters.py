@@ -12,6 +12,7 @@ import pytest
 
 from d2cp.data import load_images, load_table
 from d2cp.data.adapters import ADAPTERS, celeba, metashift, waterbirds
+from d2cp.data.source import FileSource
 from d2cp.errors import DataError
 from image_files import Tree, csv_set, encode, picture
 
@@ -238,10 +239,31 @@ def test_metashift_tree_and_csv(tree: Tree) -> None:
     assert len(load_table(root)) == 60  # the metadata file is preferred to the tree
 
 
-def test_published_sizes_of_the_metashift_split() -> None:
-    """3,499 images give the published sizes of the three splits."""
-    sizes = [sum(cells.values()) for cells in metashift.COUNTS.values()]
-    assert sizes == [3499 - int(3499 * 0.25) - int(3499 * 0.1), int(3499 * 0.1), int(3499 * 0.25)]
+def test_the_rule_of_the_metashift_split_gives_all_twelve_published_counts(tree: Tree) -> None:
+    """Whatever the images are called: the folders' sizes decide."""
+    leaves = {"train/cat/cat(indoor)": 1248, "train/dog/dog(outdoor)": 1184}
+    leaves |= {"test/cat/cat(outdoor)": 294, "test/dog/dog(indoor)": 773}
+    root = tree({f"{leaf}/{i}.jpg": b"" for leaf, n in leaves.items() for i in range(n)})
+    table = load_table(root)
+    assert table.counts() == metashift.COUNTS and table.name == "metashift"
+    assert any(metashift.METADATA in note for note in table.notes)
+
+
+@pytest.mark.parametrize("home", ["/data/them", "C:\\data", "metashift", ""])
+@pytest.mark.parametrize("inside", [False, True])
+def test_metashift_metadata_written_on_another_machine(tree: Tree, home: str, inside: bool) -> None:
+    inner = metashift.PUBLISHED_FOLDER
+    places = [f"{inner}/train/cat/cat(indoor)/{i}.jpg" for i in range(9)]
+    lines = [f"{home}/{p}".lstrip("/" if not home else "") for p in places]
+    rows = [f"{name},{i % 2},1,{i % 3}" for i, name in enumerate(lines)]
+    metadata = f"{inner}/{metashift.METADATA}" if inside else metashift.METADATA
+    root = tree(
+        {**dict.fromkeys(places, PNG), metadata: "\n".join(["filename,y,a,split", *rows]).encode()}
+    )
+    table = load_table(root / metadata)
+    assert isinstance(table.source, FileSource)
+    for row in range(len(table)):
+        assert table.source.read(row) == PNG
 
 
 def test_hub_folder_and_parquet(

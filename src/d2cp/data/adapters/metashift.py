@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from d2cp.data.adapters import metadata_csv
 from d2cp.data.assemble import Columns, Options, assemble, expect
-from d2cp.data.delimited import read_rows
+from d2cp.data.delimited import Rows, read_rows
 from d2cp.data.table import Table
 from d2cp.data.walking import image_names
 from d2cp.errors import DataError
@@ -42,7 +42,10 @@ def recognise(path: Path) -> bool:
 def load(path: Path, options: Options) -> Table:
     metadata, tree = _metadata(path), _tree(path)
     if metadata is not None:
-        table = metadata_csv.table_from(metadata, read_rows(metadata), options, "metashift")
+        rows = read_rows(metadata)
+        if options.images is None:
+            rows = _moved_here(rows, options, metadata)
+        table = metadata_csv.table_from(metadata, rows, options, "metashift")
     elif tree is not None:
         table = _from_tree(tree, options)
     else:
@@ -58,6 +61,23 @@ def _metadata(path: Path) -> Path | None:
     return path / METADATA if (path / METADATA).is_file() else None
 
 
+def _moved_here(rows: Rows, options: Options, metadata: Path) -> Rows:
+    """The file as SubpopBench writes it names images by their whole path on the machine where it
+    was written; what comes after the published folder's name is where they are beside the file."""
+    column = metadata_csv.choose_columns(rows.header, options.columns, metadata)["filename"]
+    position = rows.header.index(column)
+    inside = metadata.resolve().parent.name == PUBLISHED_FOLDER
+
+    def here(name: str) -> str:
+        parts = PurePosixPath(name.replace("\\", "/")).parts
+        if PUBLISHED_FOLDER not in parts:
+            return name
+        return str(PurePosixPath(*parts[parts.index(PUBLISHED_FOLDER) + inside :]))
+
+    moved = [[*r[:position], here(r[position]), *r[position + 1 :]] for r in rows.rows]
+    return replace(rows, rows=moved)
+
+
 def _tree(path: Path) -> Path | None:
     for root in (path, path / PUBLISHED_FOLDER):
         if all((root / leaf).is_dir() for leaf in _LEAVES):
@@ -67,7 +87,8 @@ def _tree(path: Path) -> Path | None:
 
 def _from_tree(root: Path, options: Options) -> Table:
     """The published split pools the four folders, then draws 25% test and 10% validation rows. It
-    did so in the order of its own file system: sorted names give equal sizes, other members."""
+    did so in the order of its own file system: sorted names give equal sizes of all twelve groups,
+    as a folder's place among the rows does not hang on the order of its files; other members."""
     names: list[str] = []
     labels: list[tuple[str, str]] = []
     for leaf, label in _LEAVES.items():
