@@ -10,6 +10,7 @@ import pytest
 from d2cp.config import load_config
 from d2cp.data.open_table import load_table
 from d2cp.data.place import Place
+from d2cp.errors import ConfigError
 from d2cp.reproduce import plan
 from d2cp.reproduce.calibration import Pace
 from d2cp.reproduce.cells import DataSet, cells_of
@@ -55,6 +56,8 @@ def test_passes_are_epochs_times_images_times_branches(photographs):
     assert plan.passes_of(recall) == plan.looks_of(recall) == 0
     features = cells_of(chosen("table2", "f"), [photographs], 1)[0]
     assert plan.passes_of(features) == 15 * 8 * 2 and plan.looks_of(features) == 0
+    solved = cells_of(chosen("table2", "f-solved"), [photographs], 1)[0]
+    assert plan.passes_of(solved) == 15 * 8  # what is solved takes no pass
 
 
 def test_rows_with_equal_settings_are_counted_once_and_shared_stages_by_seed(photographs):
@@ -65,7 +68,7 @@ def test_rows_with_equal_settings_are_counted_once_and_shared_stages_by_seed(pho
     assert len(one.cells) == 6 and len(one.left) == 4 and one.seeds == (0, 1)
     assert one.passes == 4 * 15 * 8 * 2
     pace = Pace(a_pass=0.5, a_look=0.25, concept_steps=10.0)
-    assert plan.seconds(one, pace) == one.passes * 0.5 + 2 * 24 * 0.25 + 2 * 10.0
+    assert plan.seconds(one, pace) == one.passes * 0.5 + 24 * 0.25 + 2 * 10.0
     text = "\n".join(plan.told(one, pace))
     assert "6, of which 4 are different" in text and "data/f/1" in text
 
@@ -83,7 +86,20 @@ def test_sizes_on_disk(photographs):
     assert plan.bytes_of_cache(photographs) == 24 * 3 * sum(side**2 for side in sides)
     tokens = np.zeros((24, config.disentangle.concepts, 1 + config.disentangle.tokens.dim), "f4")
     features = np.zeros((24, plan.FEATURE_WIDTH), "f4")
-    assert plan.bytes_of_seed(photographs) == tokens.nbytes + features.nbytes
+    assert plan.bytes_of_seed(photographs) == tokens.nbytes
+    assert plan.bytes_of_features(photographs) == features.nbytes
+
+
+def test_features_are_counted_once_for_all_seeds_that_see_the_same_images(photographs):
+    assert (
+        plan.feature_sets(photographs, (0, 1, 2)) == 1 and plan.feature_sets(photographs, ()) == 0
+    )
+    limited = replace(photographs, config=replace(photographs.config, train_limit=4))
+    assert plan.feature_sets(limited, (0, 1, 2)) == 3
+    made = photographs.folder / "seeds/0/features/manifest.json"
+    made.parent.mkdir(parents=True)
+    made.write_text("{}")
+    assert plan.feature_sets(photographs, (1, 2)) == 0
 
 
 def test_two_workers_on_one_cell_run_it_once(photographs, monkeypatch):
@@ -112,3 +128,13 @@ def test_two_workers_on_one_cell_run_it_once(photographs, monkeypatch):
     first.join()
     second.join()
     assert len(made) == 1 and results == [{"lines": []}] * 2
+
+
+def test_a_row_whose_settings_nothing_reads_is_refused(photographs):
+    with pytest.raises(ConfigError, match=r"row 1, on data: .* debias.tier is 'features'"):
+        cells_of(chosen("prompt-length"), [photographs], 1)
+    prompts = replace(photographs.config.debias, tier="prompts")
+    data = replace(photographs, config=replace(photographs.config, debias=prompts))
+    assert len(cells_of(chosen("prompt-length"), [data], 1)) == 5
+    with pytest.raises(ConfigError, match="row f-solved"):
+        cells_of(chosen("table2", "f,f-solved"), [data], 1)

@@ -17,7 +17,7 @@ PAPER = load_config("paper-cmnist").debias
 
 
 def settings(table: str) -> dict[str, dict[str, object]]:
-    rows = REPRODUCTIONS[table].rows
+    rows = chosen(table).rows
     return {row.key: asdict(changed(PAPER, row.changes)) for row in rows}
 
 
@@ -72,9 +72,7 @@ def test_no_row_with_other_labels_reads_bits_that_were_made_from_mined_ones():
 
 def test_rows_without_mined_groups_are_not_selected_by_them():
     base = load_config("here-digits").debias
-    used = {
-        row.key: selection_used(changed(base, row.changes)) for row in REPRODUCTIONS["table2"].rows
-    }
+    used = {row.key: selection_used(changed(base, row.changes)) for row in chosen("table2").rows}
     assert used["a"] == "val_worst_class" and used["c"] == "val_xrm_groups"
     assert {used[k] for k in "bdef"} == {"val_pseudo_groups"}
 
@@ -120,7 +118,7 @@ TABLE_2 = {
 def test_the_shipped_component_table_is_the_papers(data):
     found = published("table2", data, "test")
     assert [(f["worst_group"], f["worst_group_std"]) for f in found.values()] == TABLE_2[data]
-    assert list(found) == [row.key for row in REPRODUCTIONS["table2"].rows]
+    assert list(found) == [row.key for row in chosen("table2").rows]
 
 
 def test_the_shipped_figures_of_digits_are_the_papers():
@@ -157,3 +155,21 @@ def test_rows_are_chosen_in_the_tables_order():
         chosen("table2", "z")
     with pytest.raises(ConfigError, match="table1"):
         chosen("tables")
+    with pytest.raises(ConfigError, match="some of a, b"):
+        chosen("table2", " ,")
+
+
+def test_rows_of_our_own_stand_beside_the_papers_only_where_they_are_named():
+    ours = [row for row in REPRODUCTIONS["table2"].rows if row.ours]
+    assert [row.key for row in ours] == ["e-solved", "f-solved"]
+    assert not any(row.ours for name in REPRODUCTIONS for row in chosen(name).rows)
+    base = load_config("here-photos").debias
+    for row in ours:
+        plain = next(r for r in chosen("table2").rows if r.key == row.key[0])
+        solved, joint = (asdict(changed(base, r.changes)) for r in (row, plain))
+        assert {k for k in joint if joint[k] != solved[k]} == {"spurious_fit", "spurious_heads"}
+        assert (joint["spurious_fit"], joint["spurious_heads"]) == ("joint", 1)
+
+
+def test_on_photographs_the_mined_attribute_is_cbcms_as_the_rows_say():
+    assert not load_config("here-photos").scan.use and not load_config("here-digits").scan.use

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from d2cp.reproduce.page import correlation, spread
-from d2cp.reproduce.tables import REPRODUCTIONS
+from d2cp.reproduce.tables import REPRODUCTIONS, chosen
 from tools.results.blocks import lines
 
 HEAD = """\
@@ -57,9 +57,12 @@ def command(whole: Whole, data: Sequence[str]) -> str:
     named = [one if one == "cmnist" else one.upper() for one in data]
     words = ["d2cp reproduce", whole["table"], *named, "--out REPRODUCED"]
     words += [f"--scale {whole['scale']}", f"--seeds {whole['seeds']}"]
-    rows = [row.key for row in REPRODUCTIONS[whole["table"]].rows]
+    usual, every = (
+        {row.key for row in table.rows}
+        for table in (chosen(whole["table"]), REPRODUCTIONS[whole["table"]])
+    )
     had = list(dict.fromkeys(f["row"] for f in whole["figures"]))
-    if set(had) < set(rows):
+    if set(had) != usual and set(had) <= every:
         words.append(f"--rows {','.join(had)}")
     if whole["backbone"] != "embedded":
         words.append("--backbone FOLDER")

@@ -24,6 +24,7 @@ from d2cp.reproduce.scales import Scale, benchmark
 from d2cp.reproduce.tables import Reproduction, Row
 
 RESULT = "cell.json"
+SEEDS = "seeds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +109,27 @@ class Cell:
 
 def cells_of(wanted: Reproduction, data: list[DataSet], seeds: int) -> list[Cell]:
     """All cells, seed by seed: a first seed of everything comes before a second of anything."""
+    for one in data:
+        for row in wanted.rows:
+            _require_tier(wanted, row, one)
     return [
         Cell(data=one, row=row, seed=seed)
         for seed in range(seeds)
         for one in data
         for row in wanted.rows
     ]
+
+
+def _require_tier(wanted: Reproduction, row: Row, data: DataSet) -> None:
+    """A row whose settings nothing would read is refused: it would be another row's copy."""
+    tier = data.config.debias.tier
+    if row.tier and row.tier != tier:
+        raise ConfigError(
+            f"{wanted.name}, row {row.key}, on {data.name}: its settings are not read where "
+            f"debias.tier is {tier!r}",
+            expected=f"debias.tier={row.tier}",
+            remedy=f"add --set debias.tier={row.tier}, or leave the row out with --rows",
+        )
 
 
 def named(cells: list[Cell], only: str) -> Cell:

@@ -10,7 +10,7 @@ from d2cp.data.images import UnreadableError
 from d2cp.data.source import FileSource
 from d2cp.data.table import Table
 from d2cp.reproduce.calibration import Pace
-from d2cp.reproduce.cells import Cell, DataSet
+from d2cp.reproduce.cells import SEEDS, Cell, DataSet
 
 SHARED = ("data", "disentangle", "mine", "features", "environments")
 FEATURE_WIDTH = 768  # of ViT-B; the embedded backbone and ViT-S have less
@@ -64,8 +64,10 @@ def passes_of(cell: Cell) -> int:
         return (BRANCHES if two else 1) * shown
     if cell.row.kind in ("recall", "concepts"):
         return 0
-    tries = 1 + debias.feature_draws if debias.tier == "features" else 1
-    return tries * shown * (BRANCHES if debias.dual_branch else 1)
+    on_features = debias.tier == "features"
+    tries = 1 + debias.feature_draws if on_features else 1
+    solved = on_features and debias.spurious_fit == "solved"  # takes no pass
+    return tries * shown * (BRANCHES if debias.dual_branch and not solved else 1)
 
 
 def looks_of(cell: Cell) -> int:
@@ -80,11 +82,25 @@ def looks_of(cell: Cell) -> int:
     return evaluations * images.get("val", 0) + scored
 
 
+def feature_sets(data: DataSet, seeds: Sequence[int]) -> int:
+    """How often the features of all images are still to be made for these seeds: once, unless a
+    seed draws its own images, and not where a seed has them."""
+    config = data.config
+    if config.train_limit or config.val_limit or config.test_limit:
+        return len(seeds)
+    known = (data.folder / SEEDS).glob("*/features/manifest.json")
+    return 0 if any(known) else min(1, len(seeds))
+
+
+def bytes_of_features(data: DataSet) -> int:
+    """In float32."""
+    return 4 * sum(images_of(data).values()) * FEATURE_WIDTH
+
+
 def bytes_of_seed(data: DataSet) -> int:
-    """Features and concepts of every image, in float32."""
+    """Concepts of every image, in float32."""
     config = data.config.disentangle
-    count = sum(images_of(data).values())
-    return 4 * count * (FEATURE_WIDTH + config.concepts * (1 + config.tokens.dim))
+    return 4 * sum(images_of(data).values()) * config.concepts * (1 + config.tokens.dim)
 
 
 def bytes_of_cache(data: DataSet) -> int:
@@ -104,6 +120,7 @@ def work(cells: Sequence[Cell]) -> list[Work]:
             if cell.row.kind != "saliency" or cell.training.finished() is None
         ]
         seeds = sorted({c.seed for c in left.values() if not shared_is_there(data, c.seed)})
+        sets = feature_sets(data, seeds)
         made.append(
             Work(
                 data=data,
@@ -112,8 +129,10 @@ def work(cells: Sequence[Cell]) -> list[Work]:
                 seeds=tuple(seeds),
                 passes=sum(passes_of(cell) for cell in trained),
                 looks=sum(looks_of(cell) for cell in trained)
-                + len(seeds) * sum(images_of(data).values()),
-                bytes=bytes_of_cache(data) + len(seeds) * bytes_of_seed(data),
+                + sets * sum(images_of(data).values()),
+                bytes=bytes_of_cache(data)
+                + len(seeds) * bytes_of_seed(data)
+                + sets * bytes_of_features(data),
                 missing=missing_images(data.table),
             )
         )
@@ -123,7 +142,7 @@ def work(cells: Sequence[Cell]) -> list[Work]:
 def shared_is_there(data: DataSet, seed: int) -> bool:
     """Whether the run of a seed has all stages that cells share; that they are current is found
     out when they are used."""
-    run = RunDirectory(data.folder / "seeds" / str(seed))
+    run = RunDirectory(data.folder / SEEDS / str(seed))
     return all(run.has(stage) for stage in SHARED)
 
 
@@ -143,8 +162,8 @@ def told(one: Work, pace: Pace | None) -> list[str]:
         f"  cells: {len(one.cells)}, of which {len({c.identity for c in one.cells})} are different "
         f"and {len(one.left)} are left to run",
         *(f"    {cell.name}" for cell in one.left),
-        "  shared by the cells of a seed: stage 1, pseudo labels, features, XRM's bits; "
-        f"to be made for {len(one.seeds)} of {len(seeds)} seeds",
+        "  shared by the cells of a seed: stage 1, pseudo labels, XRM's bits, and by all seeds: "
+        f"features; to be made for {len(one.seeds)} of {len(seeds)} seeds",
         f"  passes: {one.passes:,} of training, {one.looks:,} without",
         f"  disk: {one.bytes / 2**30:.1f} GiB",
     ]

@@ -9,7 +9,7 @@ from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.discovery import discover
 from d2cp.pipeline.environment_bits import Bits, environments
 from d2cp.pipeline.opening import open_run
-from d2cp.reproduce.cells import Cell, DataSet
+from d2cp.reproduce.cells import SEEDS, Cell, DataSet
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Shared:
 
 def prepare(data: DataSet, seed: int, *, quiet: bool = False) -> Shared:
     """Make or verify the shared stages. A second process waits, then finds them made."""
-    path = data.folder / "seeds" / str(seed)
+    path = data.folder / SEEDS / str(seed)
     config = replace(data.config, seed=seed)
     with open_run(
         data.table,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from d2cp.config.strict import unknown_key
+from d2cp.errors import ConfigError
 
 # train: a model with changed settings; method: a rival by its name; recall, concepts: what stage 1
 # found, no training; saliency: where a trained model looks
@@ -23,6 +24,8 @@ class Row:
     name: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     kind: Kind = "train"
+    tier: str = ""  # `prompts` or `features`, where the changes mean something in that tier alone
+    ours: bool = False  # not the paper's: only where `--rows` names it
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Reproduction:
 
 WORST, MEAN = Metric("worst_group", "worst group"), Metric("mean", "mean")
 PLAIN = {"use_pseudo": False, "dual_branch": False, "use_xrm": False}
+SOLVED = {"spurious_fit": "solved", "spurious_heads": 4}  # as in the preset `photo-cpu`
 ONLY_CBCM = {"dual_branch": False, "use_xrm": False}
 COMPONENTS = (
     Row(key="a", name="(a) plain training", changes=PLAIN),
@@ -52,6 +56,20 @@ COMPONENTS = (
     Row(key="d", name="(d) CBCM + XRM", changes={"dual_branch": False}),
     Row(key="e", name="(e) CBCM + DCD", changes={"use_xrm": False}),
     Row(key="f", name="(f) all"),
+    Row(
+        key="e-solved",
+        name="(e), spurious branch solved first",
+        changes={"use_xrm": False, **SOLVED},
+        tier="features",
+        ours=True,
+    ),
+    Row(
+        key="f-solved",
+        name="(f), spurious branch solved first",
+        changes=SOLVED,
+        tier="features",
+        ours=True,
+    ),
 )
 # Table 3 trains DCD alone: XRM is off, so its CBCM column is row (e) of Table 2.
 LABELS = (
@@ -101,7 +119,13 @@ REPRODUCTIONS = {
             name="prompt-length",
             title="Length of the prompts",
             rows=tuple(
-                Row(key=str(n), name=f"length {n}", changes={"prompt_length": n}) for n in LENGTHS
+                Row(
+                    key=str(n),
+                    name=f"length {n}",
+                    changes={"prompt_length": n},
+                    tier="prompts",
+                )
+                for n in LENGTHS
             ),
             metrics=(WORST, MEAN),
             sweep="prompt length",
@@ -142,12 +166,14 @@ def reproduction(name: str) -> Reproduction:
 
 
 def chosen(name: str, rows: str | None = None) -> Reproduction:
-    """A table, or some of its rows by their keys with commas between."""
+    """The paper's rows of a table, or rows by their keys with commas between."""
     whole = reproduction(name)
     if rows is None:
-        return whole
+        return replace(whole, rows=tuple(row for row in whole.rows if not row.ours))
     known = {row.key: row for row in whole.rows}
     wanted = [key.strip() for key in rows.split(",") if key.strip()]
+    if not wanted:
+        raise ConfigError(f"{name} --rows {rows!r}", expected=f"some of {', '.join(known)}")
     for key in wanted:
         if key not in known:
             raise unknown_key(key, set(known), f"{name} --rows")
