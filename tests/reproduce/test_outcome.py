@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from scipy.stats import spearmanr
 
 from d2cp.reproduce.charts import chart
 from d2cp.reproduce.outcome import HEADER, csv_rows, outcome, rank_correlation
+from d2cp.reproduce.page import correlation, page
 from d2cp.reproduce.tables import REPRODUCTIONS, chosen
 
 WORST = {"a": [0.1, 0.3], "b": [0.8, 0.9], "c": [0.9, 0.92], "f": [0.93, 0.95]}
@@ -66,6 +68,14 @@ def test_the_order_of_rows_is_compared_with_the_papers():
         assert found[split]["rows"] == 4
         assert found[split]["correlation"] == pytest.approx(expected)
     assert made()["rank_correlation"][0]["correlation"] == pytest.approx(1)
+    turned = {
+        **WORST,
+        "b": [0.8, 0.1],
+        "a": [0.1, 0.8],
+    }  # seed 1 has (a) and (b) the other way round
+    by_seed = made(worst=turned)["rank_correlation"][0]["by_seed"]
+    assert by_seed == {0: pytest.approx(1.0), 1: pytest.approx(0.8)}
+    assert "(seed by seed +1.00, +0.80)" in correlation(made(worst=turned)["rank_correlation"][0])
     assert made(benchmark="")["rank_correlation"] == []
     assert made(worst={"a": [0.1], "f": [0.9]})["rank_correlation"] == []
 
@@ -94,3 +104,19 @@ def test_a_chart_is_written_twice_from_the_same_shapes(table):
     image = Image.open(io.BytesIO(drawn.png()))
     assert image.size == (2 * drawn.width, 2 * drawn.height)
     assert len(image.getcolors(1 << 24)) > 3
+
+
+def test_the_page_has_the_papers_column_only_where_the_paper_has_a_figure():
+    whole = made()
+    drawn = {
+        ("x", split): chart(split, [f for f in whole["figures"] if f["split"] == split], "worst")
+        for split in ("test", "test_balanced")
+    }
+    headings = [
+        re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', part)
+        for part in page({**whole, "cells": {}}, drawn).split("<section")[1:3]
+    ]
+    assert headings == [
+        ["Row", "Worst group", "Paper", "Mean", "Worst group, by seed"],
+        ["Row", "Worst group", "Mean", "Worst group, by seed"],
+    ]

@@ -162,11 +162,12 @@ def show(whole: dict[str, Any]) -> None:
     console = Console(highlight=False, width=max(Console().width, 110))
     for data, split in dict.fromkeys((f["data"], f["split"]) for f in whole["figures"]):
         own = [f for f in whole["figures"] if (f["data"], f["split"]) == (data, split)]
-        made = Table(
-            title=f"{whole['title']}: {data}, {split}, scale {whole['scale']} "
+        console.print(  # not the table's title, which would be broken to the table's width
+            f"{whole['title']}: {data}, {split}, scale {whole['scale']} "
             "(mean ± deviation over seeds, percent)",
-            box=None,
+            markup=False,
         )
+        made = Table(box=None)
         made.add_column("row")
         beside = {f["metric"] for f in own if f["paper"] is not None}
         for metric in whole["metrics"]:

@@ -80,6 +80,7 @@ class Order:
     split: str
     correlation: float
     rows: int
+    by_seed: dict[int, float | None]  # of the rows as one seed has them; none where they are equal
 
 
 def rank_correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
@@ -106,16 +107,29 @@ def orders(wanted: Reproduction, made: Sequence[Figure]) -> list[Order]:
             for f in made
             if (f.data, f.split, f.metric) == (data, other, metric) and f.paper is not None
         }
-        ours = {
-            f.row: f.mean
+        ours = [
+            f
             for f in made
             if (f.data, f.split, f.metric) == (data, split, metric) and f.row in theirs
-        }
-        pairs = np.array([[ours[row], theirs[row]] for row in ours], dtype=np.float64)
-        if len(ours) >= 3 and (np.ptp(pairs, axis=0) > 0).all():
-            rho = rank_correlation(pairs[:, 0], pairs[:, 1])
-            compared.append(Order(data=data, split=split, correlation=rho, rows=len(ours)))
+        ]
+        beside = np.array([theirs[f.row] for f in ours], dtype=np.float64)
+        rho = _compared([f.mean for f in ours], beside)
+        if rho is None:
+            continue
+        whole = [seed for seed in ours[0].by_seed if all(seed in f.by_seed for f in ours)]
+        by_seed = {seed: _compared([f.by_seed[seed] for f in ours], beside) for seed in whole}
+        compared.append(
+            Order(data=data, split=split, correlation=rho, rows=len(ours), by_seed=by_seed)
+        )
     return compared
+
+
+def _compared(ours: Sequence[float], theirs: NDArray[np.float64]) -> float | None:
+    """None where there is no order to compare: two rows, or rows that are all equal."""
+    values = np.array(ours, dtype=np.float64)
+    if len(values) < 3 or not np.ptp(values) or not np.ptp(theirs):
+        return None
+    return rank_correlation(values, theirs)
 
 
 def outcome(wanted: Reproduction, found: Sequence[Found], about: dict[str, Any]) -> dict[str, Any]:

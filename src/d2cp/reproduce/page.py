@@ -25,6 +25,7 @@ class Part:
     split: str
     picture: str
     width: int
+    headings: Sequence[str]
     lines: Sequence[tuple[str, Sequence[str]]]
     order: str
 
@@ -35,20 +36,12 @@ def page(
     pictures: Sequence[tuple[str, Path]] = (),
 ) -> str:
     """`whole` is the content of table.json."""
-    metrics = whole["metrics"]
-    has_paper = any(f["paper"] is not None for f in whole["figures"])
-    headings = [m["heading"] for m in metrics]
-    if has_paper:
-        headings += [f"paper: {m['heading']}" for m in metrics]
     return render(
         "reproduce.html.jinja",
         {
             "title": f"{whole['title']}: D2CP",
             "name": whole["title"],
-            "tables": [
-                _part(whole, data, split, c, has_paper) for (data, split), c in charts.items()
-            ],
-            "headings": [*headings, "by seed"],
+            "tables": [_part(whole, data, split, c) for (data, split), c in charts.items()],
             "pictures": [(visible(title), picture(path)) for title, path in pictures],
             "source": whole["paper"],
             "facts": flatten({k: v for k, v in whole.items() if k not in FIGURES}),
@@ -57,16 +50,25 @@ def page(
     )
 
 
-def _part(whole: Mapping[str, Any], data: str, split: str, drawn: Chart, has_paper: bool) -> Part:
+def _part(whole: Mapping[str, Any], data: str, split: str, drawn: Chart) -> Part:
     own = [f for f in whole["figures"] if (f["data"], f["split"]) == (data, split)]
-    keys = [m["key"] for m in whole["metrics"]]
+    metrics = whole["metrics"]
+    beside = {f["metric"] for f in own if f["paper"] is not None}  # what the paper has figures for
+    headings = []
+    for metric in metrics:
+        headings.append(metric["heading"])
+        headings += ["paper"] if metric["key"] in beside else []
+    headings.append(f"{metrics[0]['heading']}, by seed")
     lines = []
     for row in dict.fromkeys(f["row"] for f in own):
         by = {f["metric"]: f for f in own if f["row"] == row}
-        cells = [spread(by[k]["mean"], by[k]["std"]) if k in by else "" for k in keys]
-        if has_paper:
-            cells += [spread(by[k]["paper"], by[k]["paper_std"]) if k in by else "" for k in keys]
-        first = by[keys[0]]
+        cells = []
+        for metric in metrics:
+            f = by.get(metric["key"], {})
+            cells.append(spread(f.get("mean"), f.get("std")))
+            if metric["key"] in beside:
+                cells.append(spread(f.get("paper"), f.get("paper_std")))
+        first = by[metrics[0]["key"]]
         cells.append(", ".join(f"{100 * v:.1f}" for v in first["by_seed"].values()))
         lines.append((visible(first["name"]), cells))
     order = next(
@@ -77,6 +79,7 @@ def _part(whole: Mapping[str, Any], data: str, split: str, drawn: Chart, has_pap
         split=split,
         picture="data:image/png;base64," + base64.b64encode(drawn.png()).decode("ascii"),
         width=drawn.width,
+        headings=headings,
         lines=lines,
         order="" if order is None else correlation(order),
     )
@@ -90,7 +93,10 @@ def spread(mean: float | None, std: float | None) -> str:
 
 
 def correlation(order: Mapping[str, Any]) -> str:
+    seeds = order.get("by_seed", {}).values()
+    each = ", ".join("none" if rho is None else f"{rho:+.2f}" for rho in seeds)
     return (
         f"{order['data']}, {order['split']}: rank correlation of {order['rows']} rows with the "
         f"paper's {order['correlation']:+.2f}"
+        + (f" (seed by seed {each})" if len(seeds) > 1 else "")
     )
