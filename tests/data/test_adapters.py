@@ -349,3 +349,13 @@ def test_unlabelled_rows_of_a_hub_split_are_no_class(tmp_path: Path) -> None:
     datasets.DatasetDict({"test": part([-1] * 3)}).save_to_disk(str(tmp_path / "none"))
     with pytest.raises(DataError, match="no row has a label"):
         load_table(tmp_path / "none")
+
+
+def test_a_published_set_that_is_not_here_can_be_fetched(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError) as caught:
+        load_table("waterbirds")
+    assert "d2cp fetch waterbirds DIR" in caught.value.remedy
+    with pytest.raises(DataError) as caught:
+        load_table("nowhere")
+    assert not caught.value.remedy

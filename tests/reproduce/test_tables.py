@@ -151,10 +151,11 @@ def test_every_row_of_the_papers_is_a_row_here():
 
 def test_rows_are_chosen_in_the_tables_order():
     assert [row.key for row in chosen("table2", "f, a").rows] == ["a", "f"]
-    with pytest.raises(ConfigError, match="unknown key"):
+    with pytest.raises(ConfigError, match="table2 has no row 'z'"):
         chosen("table2", "z")
-    with pytest.raises(ConfigError, match="table1"):
-        chosen("tables")
+    with pytest.raises(ConfigError, match="no table or figure 'tabel2'") as caught:
+        chosen("tabel2")
+    assert caught.value.remedy == "did you mean 'table2'?"
     with pytest.raises(ConfigError, match="some of a, b"):
         chosen("table2", " ,")
 

@@ -34,10 +34,15 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
 
 
 def unknown_key(key: str, known: Sequence[str] | set[str], where: str) -> ConfigError:
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
     full = f"{where}.{key}".lstrip(".")
+    return unknown_name(f"unknown key {full!r}", key, known)
+
+
+def unknown_name(found: str, key: str, known: Sequence[str] | set[str]) -> ConfigError:
+    """`found` says in words that there is no `key`; the nearest known one is named."""
+    near = difflib.get_close_matches(key, sorted(known), n=1, cutoff=0.4)
     return ConfigError(
-        f"unknown key {full!r}",
+        found,
         expected="one of " + ", ".join(sorted(known)),
         remedy=f"did you mean {near[0]!r}?" if near else "",
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from d2cp.data.adapters import ADAPTERS
 from d2cp.data.assemble import Options
 from d2cp.data.coloured import EMBEDDED_SETS, load_embedded
+from d2cp.data.fetch.catalogue import CATALOGUE
 from d2cp.data.splits import FRACTIONS
 from d2cp.data.table import Table
 from d2cp.errors import DataError
@@ -50,6 +51,9 @@ def _load_path(
             raise DataError(
                 f"{path} does not exist",
                 expected=f"a folder, a metadata CSV, or one of {', '.join(EMBEDDED_SETS)}",
+                remedy=f"d2cp fetch {path} DIR brings it, where there is a network; then pass DIR"
+                if str(path) in CATALOGUE
+                else "",
             )
         name = format or next((n for n, a in ADAPTERS.items() if a.recognise(path)), None)
         if name is None:

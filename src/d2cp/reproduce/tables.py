@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from d2cp.config.strict import unknown_key
+from d2cp.config.strict import unknown_name
 from d2cp.errors import ConfigError
 
 # train: a model with changed settings; method: a rival by its name; recall, concepts: what stage 1
@@ -161,7 +161,7 @@ REPRODUCTIONS = {
 
 def reproduction(name: str) -> Reproduction:
     if name not in REPRODUCTIONS:
-        raise unknown_key(name, set(REPRODUCTIONS), "reproduce")
+        raise unknown_name(f"there is no table or figure {name!r}", name, set(REPRODUCTIONS))
     return REPRODUCTIONS[name]
 
 
@@ -176,5 +176,5 @@ def chosen(name: str, rows: str | None = None) -> Reproduction:
         raise ConfigError(f"{name} --rows {rows!r}", expected=f"some of {', '.join(known)}")
     for key in wanted:
         if key not in known:
-            raise unknown_key(key, set(known), f"{name} --rows")
+            raise unknown_name(f"{name} has no row {key!r}", key, set(known))
     return replace(whole, rows=tuple(row for row in whole.rows if row.key in wanted))

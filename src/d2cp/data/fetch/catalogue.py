@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from d2cp.config.strict import unknown_key
+from d2cp.config.strict import unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,5 +105,5 @@ CATALOGUE: Mapping[str, Published] = {
 
 def published(name: str) -> Published:
     if name not in CATALOGUE:
-        raise unknown_key(name, set(CATALOGUE), "fetch")
+        raise unknown_name(f"no data set {name!r} can be fetched", name, set(CATALOGUE))
     return CATALOGUE[name]
