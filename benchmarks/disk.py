@@ -22,12 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kill import (
-    JOBS,
+from kill import contents, differences
+from kill_jobs import JOBS
+from killed_process import (
     attempt,
     checkpoints_every_step,
-    contents,
-    differences,
     ended,
     import_everything,
     kill_group,

@@ -28,7 +28,7 @@ from d2cp.data.images import UnreadableError
 from d2cp.errors import D2CPError
 from damage import command
 from fuzz_readers import READERS
-from kill import SMALL
+from kill_jobs import SMALL
 from small_data import write_digits
 
 SLOW = 2.0  # seconds

@@ -24,7 +24,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from d2cp.config import Config
 from damage import command, damage
-from kill import SMALL, attempt, checkpoints_every_step, import_everything
+from kill_jobs import SMALL
+from killed_process import attempt, checkpoints_every_step, import_everything
 from small_data import write_digits
 
 LEFT_ALONE = {
