@@ -4,7 +4,8 @@
 
 Prints, for each reader, how many inputs were read, how many refused in the package's own words, and
 every other exception; the slowest input, the peak of memory, and files that were opened outside the
-folder the reader was given. Exit code 0 only when there is none of those and no input took 2 s.
+folder the reader was given. Exit code 0 only when there is none of those and no input took 2 s (of
+the processor) or had no end.
 """
 
 from __future__ import annotations
@@ -63,20 +64,35 @@ class Outcome:
     slowest_input: str = ""
 
 
-def _interrupt(*_: object) -> None:
-    raise TimeoutError(f"no end after {GIVE_UP} s")
+class Patience:
+    """Interrupts an input that has no end. One that was only put to sleep, with this whole process,
+    gets the time once more."""
+
+    def __init__(self) -> None:
+        self.rung = 0
+        signal.signal(signal.SIGALRM, self._ring)
+
+    def begin(self) -> None:
+        self.rung = 0
+        signal.alarm(GIVE_UP)
+
+    def _ring(self, *_: object) -> None:
+        self.rung += 1
+        if self.rung > 1:
+            raise TimeoutError(f"no end after {GIVE_UP} s")
+        signal.alarm(GIVE_UP)
 
 
 def fuzz(name: str, folder: Path, run: Path, inputs: int, seed: int, watch: Watch) -> Outcome:
     prepare, read, _ = READERS[name]
     folder.mkdir()
     prepare(folder, run)
-    outcome = Outcome()
+    outcome, patience = Outcome(), Patience()
     watch.root = os.path.realpath(folder)
     for index in range(inputs):
         draw = random.Random(f"{seed}/{name}/{index}")
-        signal.alarm(GIVE_UP)
-        began = time.perf_counter()
+        patience.begin()
+        began = time.process_time()  # its own work: a busy machine is slow, not wrong
         try:
             read(folder, draw)
             outcome.read += 1
@@ -90,7 +106,7 @@ def fuzz(name: str, folder: Path, run: Path, inputs: int, seed: int, watch: Watc
             kind = f"{type(error).__name__} at {place}"
             outcome.foreign.setdefault(kind, f"{seed}/{name}/{index}: {str(error)[:160]}")
         signal.alarm(0)
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         if took > outcome.slowest:
             outcome.slowest, outcome.slowest_input = took, f"{seed}/{name}/{index}"
     watch.root = None
@@ -121,7 +137,6 @@ def main() -> int:
     parser.add_argument("--run", type=Path, help="a finished run, instead of a new small one")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, _interrupt)
     chosen = given.readers.split(",")
     shares = {name: READERS[name][2] for name in chosen}
     watch, bad, total = Watch(), False, 0

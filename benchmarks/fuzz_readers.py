@@ -153,10 +153,13 @@ def read_prediction_file(folder: Path, draw: random.Random) -> None:
     path = folder / "predictions.csv"
     good = draw.choice(("good.csv", "shares.csv"))
     path.write_bytes(mutate_bytes((folder / good).read_bytes(), draw))
+    read_prediction_file_at(path, draw.choice((None, "prediction", "none")))
+
+
+def read_prediction_file_at(path: Path, column: str | None) -> None:
     ids = [f"{k}.png" for k in range(20)]
     y = np.arange(20, dtype=np.int64) % 2
-    scanned = ScannedRows(ids, y, np.zeros(20, np.int8), ("cat", "dog"))
-    read_predictions(path, scanned, draw.choice((None, "prediction", "none")))
+    read_predictions(path, ScannedRows(ids, y, np.zeros(20, np.int8), ("cat", "dog")), column)
 
 
 ARTIFACTS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {

@@ -2,11 +2,12 @@
 
     python benchmarks/soak.py --minutes 60
 
-Settings are drawn from the option table itself (`d2cp presets NAME --explain`). A run is started,
-killed now and then, damaged now and then, and started again with the same command; when it
-is done it is shown, reported, evaluated and exported. Every command must end well or in one of the
-package's own messages with something to do about it; what the message says to delete is deleted.
-Exit code 0 only when nothing else happened.
+Settings are drawn from the option table itself (`d2cp presets NAME --explain`). A run, a scan, or a
+grid of `compare` or `reproduce`, on one thread or with all cores, is started, killed now and then
+(all its processes, the first alone, another alone), damaged now and then, and started again with
+the same command; when it is done it is shown, reported, evaluated, exported, and the export asked.
+Every command must end well or in one of the package's own messages with something to do about it;
+what the message says to delete is deleted. Exit code 0 only when nothing else happened.
 """
 
 from __future__ import annotations
@@ -19,13 +20,23 @@ import shutil
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from d2cp.config import Config
 from damage import command, damage
-from kill_jobs import SMALL
-from killed_process import attempt, checkpoints_every_step, import_everything
+from kill_jobs import JOBS, SMALL
+from killed_process import (
+    Strike,
+    attempt,
+    checkpoints_every_step,
+    import_everything,
+    kill_first,
+    kill_group,
+    kill_other,
+    use_all_cores,
+)
 from small_data import write_digits
 
 LEFT_ALONE = {
@@ -34,6 +45,7 @@ LEFT_ALONE = {
     *("preset", "backbone", "disentangle.size", "disentangle.precision", "debias.precision"),
     *("debias.image_size", "debias.resize", "disentangle.space"),
 }
+LATER = ("show", "report", "evaluate", "export", "predict")
 OWN_CODES = {0, 1, 2, 3, 4, 5, 6, 10}
 DELETE = re.compile(r"delete (/\S+?)(?:[ ,:;]|$)")
 
@@ -91,10 +103,14 @@ class Soak:
         self.figures: Counter[str] = Counter()
         self.faults: list[str] = []
         self.digits = write_digits(work / "digits")
+        self.all_cores = False
 
-    def command(self, words: list[str], out: Path, wait: float = 1e9) -> int | None:
+    def command(
+        self, words: list[str], out: Path, wait: float = 1e9, strike: Strike = kill_group
+    ) -> int | None:
         """Exit code, None of a kill; what is neither is a fault."""
-        code = attempt(words, out, self.work / "log", wait, False)
+        before = use_all_cores if self.all_cores else lambda: None
+        code = attempt(words, out, self.work / "log", wait, False, strike=strike, before=before)
         self.figures["commands"] += 1
         if code is None:
             self.figures["kills"] += 1
@@ -121,15 +137,12 @@ class Soak:
         shutil.rmtree(out, ignore_errors=True)
         data = draw.choice(("cmnist", "cmnist10", "digits-unbiased", str(self.digits)))
         cache = ["--cache", str(self.work / "cache")]
-        kind = draw.random()
-        if kind < 0.2:
-            words = ["scan", str(self.digits), *cache, "--seed", str(draw.randint(0, 3))]
-        else:
-            control = [] if draw.random() < 0.8 else ["--no-control"]
-            words = ["run", data, *cache, *control, *draw_settings(self.table, draw)]
+        self.all_cores = draw.random() < 0.3
+        words = self.draw_command(data, cache, draw)
+        self.figures[f"{words[0]}s"] += 1
         code: int | None = None
         for _ in range(draw.randint(0, 3)):
-            code = self.command(words, out, draw.uniform(0, 6))
+            code = self.command(words, out, draw.uniform(0, 6), self.draw_strike(draw))
         for time_ in range(6):  # the last three without new damage: each advice must help
             if time_ < 3 and out.is_dir() and any(out.rglob("*.json")) and draw.random() < 0.4:
                 damage(out, draw, fitting=False)
@@ -142,8 +155,11 @@ class Soak:
             if code == 5:
                 self.faults.append(f"{self.seed}: the advice did not help: {' '.join(words)}")
             return
+        if words[0] == "reproduce":
+            return
         harmed = False
-        for name in ("show", "report", "evaluate", "export"):
+        names = ("show", "report") if words[0] == "compare" else LATER
+        for name in names:
             if draw.random() < 0.3:
                 damage(out, draw, fitting=draw.random() < 0.5)
                 self.figures["damages"] += 1
@@ -151,12 +167,35 @@ class Soak:
             if draw.random() < 0.5:
                 self.later(name, out, harmed)
 
+    def draw_command(self, data: str, cache: list[str], draw: random.Random) -> list[str]:
+        kind = draw.random()
+        if kind < 0.15:
+            return ["scan", str(self.digits), *cache, "--seed", str(draw.randint(0, 3))]
+        if kind < 0.25:
+            return [*JOBS["compare"], "--seeds", "1", *cache]
+        if kind < 0.35:
+            return [*JOBS["reproduce"], "--seeds", "1", *cache]
+        control = [] if draw.random() < 0.8 else ["--no-control"]
+        return ["run", data, *cache, *control, *draw_settings(self.table, draw)]
+
+    def draw_strike(self, draw: random.Random) -> Strike:
+        """Whom a kill meets; a process that works beside the first one may die alone."""
+        killed: list[str] = []
+        other = partial(kill_other, draw=draw, killed=killed)
+        return draw.choice((kill_group, kill_first, other))
+
     def later(self, name: str, out: Path, harmed: bool) -> None:
         """A command on the finished run, which may have been damaged since."""
-        target = ["--to", str(self.work / "export")] if name == "export" else []
+        words: list[object] = [name, out]
+        if name == "export":
+            words += ["--to", self.work / "export"]
+        if name == "predict":
+            if not (self.work / "export").is_dir():
+                return
+            words = [name, self.work / "export", self.digits / "img"]
         self.figures["commands"] += 1
         try:
-            code, said = command(name, out, *target)
+            code, said = command(*words)
         except Exception as error:
             self.faults.append(f"{self.seed}: {name}: {type(error).__name__}: {error}")
             return

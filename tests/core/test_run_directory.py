@@ -103,6 +103,16 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(tmp_path):
     assert (tmp_path / "precious").read_text() == "keep me"
 
 
+def test_another_version_is_refused_unless_forced(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.start({"config": {"seed": 1}, "version": "1"})
+    with pytest.raises(RunError, match="another version: version was '1', now '2'"):
+        run.start({"config": {"seed": 1}, "version": "2"})
+    assert run.description["version"] == "1"
+    run.start({"config": {"seed": 1}, "version": "2"}, force=True)
+    assert run.description["version"] == "2"
+
+
 def test_changed_settings_are_refused_unless_forced(tmp_path):
     run = RunDirectory(tmp_path)
     run.start({"config": {"debias": {"lr": 0.1}}, "version": "1"})

@@ -88,14 +88,22 @@ def test_content_and_settings_are_the_key(tree: Tree, cache: Path) -> None:
     assert np.array_equal(changed[ALL], literal(root, changed))
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "touched", "manifest", "digests"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *("truncated", "flipped", "touched", "manifest", "digests"),
+        *("no pixels.u8", "no manifest.json", "no digests.bin"),
+    ],
+)
 def test_a_damaged_entry_is_built_again(tree: Tree, cache: Path, damage: str) -> None:
     root = tree(csv_set())
     folder = opened(root, cache).folder
     pixels = folder / "pixels.u8"
     data = bytearray(pixels.read_bytes())
     times = (pixels.stat().st_atime_ns, pixels.stat().st_mtime_ns)
-    if damage == "truncated":
+    if damage.startswith("no "):
+        (folder / damage[3:]).unlink()
+    elif damage == "truncated":
         pixels.write_bytes(data[:-1])
     elif damage in ("flipped", "touched"):
         data[1234] ^= 16

@@ -117,3 +117,43 @@ def test_the_advice_of_a_damaged_stage_helps_to_the_letter(run, tmp_path, capsys
     assert d2cp("run", "cmnist", "--out", path, "--quiet", *arguments(**TIER)) == 0
     assert d2cp("report", path) == 0
     assert differences(before, contents(path)) == []
+
+
+def test_every_stage_heals_from_every_kind_of_damage(run, tmp_path, capsys):
+    """One file of each stage changed, cut or gone: `report`, `show` and `export` refuse what they
+    read of it, `run` says which it was or what to delete, and in the end nothing differs."""
+    path, kinds = tmp_path / "run", ("changed", "cut", "gone", "manifest")
+    shutil.copytree(run, path)
+    before = contents(path)
+    stages = sorted(p.parent for p in path.glob("*/manifest.json"))
+    assert len(stages) >= 8
+    harmed = {}
+    for index, stage in enumerate(stages):
+        files = sorted(p for p in stage.rglob("*") if p.is_file() and p.suffix != ".png")
+        file = next(p for p in files if p.name != "manifest.json")
+        kind = kinds[index % len(kinds)]
+        if kind == "manifest":
+            file, kind = stage / "manifest.json", "cut"
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.unlink() if kind == "gone" else file.write_bytes(
+            data if kind == "changed" else data[: len(data) // 2]
+        )
+        harmed[stage.name] = file
+    for words in (("report", path), ("show", path), ("export", path, "--to", tmp_path / "model")):
+        assert d2cp(*words) == 5, words
+        assert f"delete {path}/" in capsys.readouterr().err
+    said = ""
+    for _ in stages:
+        code = d2cp("run", "cmnist", "--out", path, *arguments(**TIER))
+        told = capsys.readouterr().err
+        said += told
+        if code == 0:
+            break
+        advice = re.search(r"to do: +delete (\S+) and run again", told)
+        assert code == 5 and advice, told
+        shutil.rmtree(advice[1])
+    assert code == 0
+    whole = said.replace("\n", "")
+    assert [name for name, file in harmed.items() if str(file) not in whole] == []
+    assert differences(before, contents(path)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 import e2e_settings
 from d2cp.cli.app import app
 from d2cp.compare.paper_figures import paper
-from d2cp.errors import ConfigError
+from d2cp.errors import ConfigError, RunError
 from d2cp.reproduce import run_cell, shared, trained
 
 TINY = e2e_settings.arguments(**{"debias.epoch_size": 80, "disentangle.guide.concepts": 1})
@@ -128,6 +129,36 @@ def test_recall_concepts_and_saliency_train_what_is_missing_and_no_more(out, ran
     assert 0 < figures["erm", "area"] == figures["d2cp", "area"] < 0.5
     assert all(0 <= figures[row, "inside"] <= 1 for row in ("erm", "d2cp"))
     assert (out / "here/gradcam-cmnist/cmnist-erm-0-maps.png").is_file()
+
+
+@pytest.mark.parametrize("file", ["cell.json", "model.safetensors"])
+@pytest.mark.parametrize("how", ["changed", "cut", "missing", "elsewhere"])
+def test_a_damaged_cell_is_told_and_its_advice_works(out, tmp_path, ran, file, how):
+    """A figure that was changed by hand, half a file, none, and one that names a file elsewhere."""
+    copy = tmp_path / "out"
+    shutil.copytree(out, copy)
+    words = ["table2", "--out", str(copy), "--rows", "a", "--seeds", "1"]
+    table = copy / "here/table2-cmnist/table.csv"
+    reproduce(*words)
+    before = table.read_text()
+    done = json.loads((copy / "here/table2-cmnist/table.json").read_text())["cells"]
+    path = copy / "here/cmnist/cells" / done["cmnist/a/0"] / file
+    if file == "cell.json" and how in ("changed", "elsewhere"):
+        whole = json.loads(path.read_text())
+        whole["lines"][0]["figures"]["worst_group"] = 0.999
+        if how == "elsewhere":
+            whole["pictures"] = [{"file": "../../secret", "title": ""}]
+        path.write_text(json.dumps(whole))
+    elif how == "missing" and file != "cell.json":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(RunError) as told:
+        reproduce(*words)
+    assert f"delete {path.parent} and run again" in told.value.remedy
+    shutil.rmtree(path.parent)
+    reproduce(*words)
+    assert ran == ["cmnist/a/0"] and table.read_text() == before
 
 
 def test_one_cell_by_its_name(out, ran):

@@ -32,12 +32,12 @@ from d2cp.compare.registry import method
 from d2cp.compare.seed_run import open_seed
 from d2cp.config import Config, config_from_dict
 from d2cp.core.checkpoint import Checkpointer
-from d2cp.core.files import fingerprint, write_json
+from d2cp.core.files import fingerprint
 from d2cp.core.locks import held
 from d2cp.core.records import CellRecord, TrialRecord
 from d2cp.core.rng import numpy_generator
+from d2cp.core.sealed import read_sealed, write_sealed
 from d2cp.core.time_spent import TimeSpent
-from d2cp.core.typed_json import read_typed
 from d2cp.data.place import Place
 from d2cp.data.table import Table
 from d2cp.errors import TrainingError
@@ -101,7 +101,7 @@ class Grid:
 
 
 def read_cell(path: Path, form: type[T]) -> T:
-    return read_typed(path, form, remedy=f"delete {path} and run again: the others are kept")
+    return read_sealed(path, form, remedy=f"delete {path} and run again: the others are kept")
 
 
 def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
@@ -122,7 +122,7 @@ def run_seed(grid: Grid, seed: int, chosen: dict[str, dict[str, Any]]) -> None:
                     continue
                 predictor, facts = fit_method(grid, footing, method(name), wanted[name], identity)
                 results = scored(footing.table, predictor, name, seed, footing.rule)
-                write_json(path, {"identity": identity, "results": results, **facts})
+                write_sealed(path, {"identity": identity, "results": results, **facts})
                 _forget(grid, identity)
             say(_line(name, seed, results, facts))
 
@@ -167,7 +167,7 @@ def _try(grid: Grid, footing: Footing, name: str, path: Path, params: Params) ->
         reached = list(rule(selection_logits(predictor)))
     except TrainingError as error:  # a draw that diverges has lost, and no more
         facts, reached = {"params": dict(params), "notes": [str(error)]}, [0.0, 0.0]
-    write_json(path, {"identity": identity, "score": reached, **facts})
+    write_sealed(path, {"identity": identity, "score": reached, **facts})
     _forget(grid, identity)
     return reached
 

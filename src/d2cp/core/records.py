@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+FileName = Annotated[str, re.compile(r"\w[\w.-]{0,199}")]
+"""Of a file beside the one that names it."""
 GroupKey = Annotated[str, re.compile(r"\d{1,9}(,\d{1,9})?")]
 """"y,a", or "y" where no attribute is known."""
 Groups = dict[GroupKey, float]
@@ -321,3 +323,26 @@ class TrialRecord(TypedDict):
 
     identity: str
     score: list[float]
+
+
+class CellLine(TypedDict):
+    split: str
+    figures: dict[str, float]
+    key: NotRequired[str]
+    name: NotRequired[str]
+
+
+class CellPicture(TypedDict):
+    file: FileName
+    title: str
+
+
+class ReproducedCell(TypedDict):
+    """cell.json of `d2cp reproduce`; `files`: SHA-256 of what lies beside it."""
+
+    identity: str
+    seconds: float
+    lines: list[CellLine]
+    results: NotRequired[list[ResultRecord]]
+    pictures: NotRequired[list[CellPicture]]
+    files: NotRequired[dict[FileName, str]]

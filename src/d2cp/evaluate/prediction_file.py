@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from d2cp.core.arrays import UNKNOWN, Ints
-from d2cp.core.text import visible
+from d2cp.core.text import repeated, visible
 from d2cp.data.delimited import Rows, read_rows
 from d2cp.errors import DataError
 from d2cp.scan.scanned_rows import ScannedRows
@@ -38,8 +38,7 @@ def read_predictions(path: Path, table: ScannedRows, column: str | None = None) 
             expected=f"names as the data set has them, such as {visible(table.ids[0])}",
             remedy=f"write them so in column {image!r}",
         )
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
+    if (twice := repeated(names)) is not None:
         raise DataError(f"{path} has two lines for {visible(twice)}", expected="one line an image")
     found = np.full(len(table), UNKNOWN, dtype=np.int64)
     found[[place[n] for n in names]] = _classes(rows, image, table, path, column)

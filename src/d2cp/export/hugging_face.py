@@ -66,6 +66,7 @@ class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
         """Weights that are absent would be whatever lay in memory: nothing less than all of them,
         nothing more, and finite."""
         asked = kwargs.pop("output_loading_info", False)
+        kwargs["ignore_mismatched_sizes"] = True  # refused below, by name
         model, info = super().from_pretrained(*args, output_loading_info=True, **kwargs)
         for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
             if found := sorted(str(key) for key in info.get(what) or ()):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.text import repeated
 from d2cp.errors import D2CPError
 
 SCHEMA = 1
@@ -182,9 +183,6 @@ def _is_index(value: Any) -> bool:
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r} is given twice")
-    return made
+    if (twice := repeated(name for name, _ in pairs)) is not None:
+        raise ValueError(f"{twice[:200]!r} is given twice")
+    return dict(pairs)

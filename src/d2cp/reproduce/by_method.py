@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from d2cp.compare.available import obstacle
-from d2cp.compare.grid import Grid, run_seed
+from d2cp.compare.grid import Grid, read_cell, run_seed
 from d2cp.compare.registry import method
-from d2cp.core.files import read_json
+from d2cp.core.records import CellRecord
 from d2cp.reproduce.cells import Cell, DataSet
 from d2cp.reproduce.trained import lines_of
 
@@ -17,7 +17,7 @@ def method_cell(cell: Cell, folder: Path) -> dict[str, Any]:
     """The comparison's own cell lies beside ours; what its seed shares is what our cells share."""
     grid = grid_of(cell.data, cell.row.key)
     run_seed(grid, cell.seed, {})
-    found = read_json(grid.cell(cell.row.key, cell.seed))
+    found = read_cell(grid.cell(cell.row.key, cell.seed), CellRecord)
     return {"lines": lines_of(found["results"]), **found}
 
 

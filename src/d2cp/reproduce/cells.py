@@ -16,10 +16,12 @@ from typing import Any
 from d2cp import __version__
 from d2cp.config import Config
 from d2cp.config.strict import changed
-from d2cp.core.files import fingerprint, read_json
+from d2cp.core.files import fingerprint, sha256
+from d2cp.core.records import ReproducedCell
+from d2cp.core.sealed import read_sealed
 from d2cp.data.place import Place
 from d2cp.data.table import Table
-from d2cp.errors import ConfigError
+from d2cp.errors import ConfigError, RunError
 from d2cp.reproduce.scales import Scale, benchmark
 from d2cp.reproduce.tables import Reproduction, Row
 
@@ -104,7 +106,19 @@ class Cell:
 
     def finished(self) -> dict[str, Any] | None:
         """What was written when the cell ended: its folder takes its name only then."""
-        return read_json(self.folder / RESULT) if self.is_finished else None
+        if not self.is_finished:
+            return None
+        remedy = f"delete {self.folder} and run again: the other cells are kept"
+        found = read_sealed(self.folder / RESULT, ReproducedCell, remedy=remedy)
+        for name, digest in found.get("files", {}).items():
+            path = self.folder / name
+            if not path.is_file() or sha256(path) != digest:
+                raise RunError(
+                    f"{path} is {'damaged' if path.exists() else 'missing'}",
+                    expected="the file as it was written",
+                    remedy=remedy,
+                )
+        return dict(found)
 
 
 def cells_of(wanted: Reproduction, data: list[DataSet], seeds: int) -> list[Cell]:

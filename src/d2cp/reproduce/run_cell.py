@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from d2cp.core.files import whole_folder, write_json
+from d2cp.core.files import sha256, whole_folder
 from d2cp.core.locks import held
 from d2cp.core.machine import machine_class
+from d2cp.core.sealed import write_sealed
 from d2cp.reproduce.by_method import method_cell
 from d2cp.reproduce.cells import RESULT, Cell, DataSet
 from d2cp.reproduce.found import concepts_cell, recall_cell
@@ -50,7 +51,8 @@ class Workshop:
                 return found
             with whole_folder(cell.folder) as folder:
                 made = self._make(cell, folder)
-                write_json(folder / RESULT, made)
+                made["files"] = {p.name: sha256(p) for p in folder.iterdir() if p.is_file()}
+                write_sealed(folder / RESULT, made)
             shutil.rmtree(cell.checkpoints, ignore_errors=True)
         return made
 
