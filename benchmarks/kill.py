@@ -28,7 +28,7 @@ from typing import Any
 
 from d2cp.core.files import sha256
 from d2cp.core.threads import cores
-from kill_jobs import JOBS, SEVERAL
+from kill_jobs import JOBS, SEVERAL, SHARES
 from killed_process import (
     Strike,
     attempt,
@@ -199,7 +199,8 @@ def main() -> int:
         chosen = [job for job in chosen if job not in SEVERAL]
     whole = Figures()
     for index, job in enumerate(chosen):
-        share = given.kills // len(chosen) + (index < given.kills % len(chosen))
+        left, rest = given.kills - whole.kills, chosen[index:]
+        share = round(left * SHARES[job] / sum(SHARES[name] for name in rest))
         with tempfile.TemporaryDirectory(prefix="d2cp-kill-", ignore_cleanup_errors=True) as folder:
             torment = Torment(job, Path(folder), random.Random(f"{given.seed}/{job}"))
             if said := torment.alone():

@@ -49,4 +49,5 @@ JOBS: dict[str, list[str]] = {
         *("--set", "debias.tier='features'", "--set", "disentangle.guide.concepts=1", *settings()),
     ],
 }
+SHARES = {"prompts": 5, "features": 5, "cores": 3, "compare": 3, "reproduce": 3, "jobs": 1}
 SEVERAL = ("cores", "jobs")  # more than one process is at work: they are also killed one at a time

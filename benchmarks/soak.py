@@ -72,7 +72,7 @@ def other_value(hint: Any, usual: Any, draw: random.Random) -> Any:
     if isinstance(usual, int):
         return draw.choice((0, 1, 2, usual, max(0, usual - 1), usual + 1, -1))
     if isinstance(usual, float):
-        return draw.choice((0.0, usual / 2, usual * 2, 1.0, usual, -1.0))
+        return draw.choice((0.0, usual / 2, usual * 2, 1.0, usual, -1.0, 1e30))
     return usual
 
 
@@ -211,19 +211,26 @@ def main() -> int:
     given = parser.parse_args()
     import_everything()
     checkpoints_every_step()
-    end = time.monotonic() + 60 * given.minutes
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="d2cp-soak-") as folder:
         soak = Soak(Path(folder), given.seed)
         rounds = 0
-        while time.monotonic() < end:
+        while time.monotonic() < began + 60 * given.minutes:
             known = len(soak.faults)
             soak.round(random.Random(f"{given.seed}/{rounds}"))
             rounds += 1
             for text in soak.faults[known:]:
                 print(f"after {rounds} runs: {text}", flush=True)
-        listed = ", ".join(f"{name} {n}" for name, n in sorted(soak.figures.items()))
-        print(f"{given.minutes:g} minutes, {rounds} runs: {listed}; {len(soak.faults)} faults")
+            if rounds % 10 == 0:
+                print(told(soak, rounds, began), flush=True)
+        print(f"all: {told(soak, rounds, began)}")
         return 1 if soak.faults else 0
+
+
+def told(soak: Soak, rounds: int, began: float) -> str:
+    listed = ", ".join(f"{name} {n}" for name, n in sorted(soak.figures.items()))
+    minutes = (time.monotonic() - began) / 60
+    return f"{minutes:.1f} minutes, {rounds} rounds: {listed}; {len(soak.faults)} faults"
 
 
 if __name__ == "__main__":

@@ -54,3 +54,28 @@ def test_results_as_json_on_every_command_that_makes_some():
     commands = typer.main.get_command(app).commands
     for name in ("run", "discover", "compare", "show", "evaluate", "probe", "methods", "doctor"):
         assert "--json" in {option for p in commands[name].params for option in p.opts}, name
+
+
+@pytest.mark.parametrize("text", ["x", "²", "-1", "1,,x", "9" * 5000])
+def test_ranks_that_are_none_are_told(capsys, tmp_path, text):
+    words = ("run", "cmnist", "--out", str(tmp_path / "run"), "--findings", text)
+    code, _, err = run(capsys, *words)
+    assert code == 2 and "is not a" in err and len(err) < 2000
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "cmnist", "--out", "LONG"),
+        ("scan", "cmnist", "--out", "LONG"),
+        ("show", "LONG"),
+        ("predict", "LONG", "x.png"),
+        ("cache", "--cache", "LONG"),
+        ("fetch", "waterbirds", "LONG", "--accept-licence"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_path_too_long_for_any_disk_is_told(capsys, words):
+    code, _, err = run(capsys, *(word.replace("LONG", "x" * 5000) for word in words))
+    assert code in (2, 5) and "name too long" in err

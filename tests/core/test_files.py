@@ -12,7 +12,8 @@ from d2cp.core.files import (
     write_csv,
     write_json,
 )
-from d2cp.errors import RunError
+from d2cp.data.delimited import read_text
+from d2cp.errors import DataError, RunError
 
 
 def test_a_failed_write_keeps_the_old_file_and_no_temporary(tmp_path, monkeypatch):
@@ -91,3 +92,18 @@ def test_what_a_killed_writer_left_is_swept(tmp_path):
     assert sorted(os.listdir(tmp_path)) == [".profile", "deep", "model"]
     sweep(tmp_path, below=True)
     assert not list((tmp_path / "deep" / "er").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a device", "folder"])
+def test_what_may_have_no_end_is_not_read(tmp_path, kind):
+    path = tmp_path / "a.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(RunError, match="not readable as JSON: it is not a file"):
+        read_json(path)
+    with pytest.raises(DataError, match="is not a file"):
+        read_text(path)

@@ -116,15 +116,17 @@ def test_a_transfer_that_broke_off_goes_on_by_range(server, tmp_path):
     assert server.asked[-1] == ("/file", "bytes=30000-")
 
 
-@pytest.mark.parametrize("change", ["version", "no ranges"])
+@pytest.mark.parametrize("change", ["version", "no ranges", "{", "[]", '{"url": 3}'])
 def test_a_part_that_does_not_fit_is_not_gone_on_with(server, tmp_path, change):
     server.cut = 30_000
     with pytest.raises(DataError):
         get(server, tmp_path)
     if change == "version":
         server.body, server.etag = BODY[::-1], '"two"'
-    else:
+    elif change == "no ranges":
         server.ranges = False
+    else:  # what was noted of the transfer is damaged
+        (tmp_path / "x.bin.from").write_text(change)
     get(server, tmp_path)
     assert (tmp_path / "x.bin").read_bytes() == server.body
 
@@ -246,6 +248,25 @@ def test_what_came_is_recorded_and_a_second_start_fetches_nothing(server, birds,
     asked = len(server.asked)
     bring(birds, tmp_path, said.append, lambda *_: None)
     assert len(server.asked) == asked
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"birds.tar.gz": {}}', '{"birds.tar.gz": 3}'])
+def test_a_damaged_record_is_told_and_its_advice_works(server, birds, tmp_path, text):
+    bring(birds, tmp_path, lambda _: None, lambda *_: None)
+    good, path = (tmp_path / "fetched.json").read_text(), tmp_path / "fetched.json"
+    path.write_text(text)
+    with pytest.raises(D2CPError, match=f"delete {path} and start again"):
+        bring(birds, tmp_path, lambda _: None, lambda *_: None)
+    path.unlink()
+    bring(birds, tmp_path, lambda _: None, lambda *_: None)
+    assert path.read_text() == good
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(birds, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(D2CPError, match="cannot write in"):
+        bring(birds, tmp_path / "file", lambda _: None, lambda *_: None)
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_file_that_changed_since_the_first_time_is_refused(server, birds, tmp_path):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from d2cp.config.debias import DebiasConfig
 from d2cp.debias.sampler import natural_order, sample_weights, weighted_order
+from d2cp.errors import ConfigError
 
 GROUPS = np.repeat(np.array([0, 1, 3]), [900, 90, 10])  # group 2 is empty in the whole set
 
@@ -21,6 +23,15 @@ def test_shares_of_groups(alpha: float, shares: list[float]) -> None:
     drawn = weighted_order(GROUPS, alpha, 60_000, seed=0, epoch=0)
     found = np.bincount(GROUPS[drawn], minlength=4) / len(drawn)
     assert np.allclose(found, shares, atol=0.01)
+
+
+def test_the_largest_exponent_gives_weights_and_a_larger_one_is_refused() -> None:
+    """One image of a million alone in its group: the weights are still finite."""
+    alone = np.r_[np.zeros(999_999, np.int64), 1]
+    assert np.isfinite(sample_weights(alone, 20.0)).all()
+    assert weighted_order(GROUPS, 20.0, 50, seed=0, epoch=0).min() >= 990
+    with pytest.raises(ConfigError, match=r"alpha = 1e\+30"):
+        DebiasConfig(alpha=1e30)
 
 
 def test_is_a_function_of_seed_and_epoch() -> None:

@@ -1,4 +1,4 @@
-"""The table of faults in docs/reliability.md names tests that exist, and every one but once."""
+"""The table of faults in docs/reliability.md names tests that exist."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
-LINES = 28  # a fault that loses its line is noticed
+LINES = 27  # a fault that loses its line is noticed
 
 
 def table() -> list[str]:

@@ -126,8 +126,9 @@ def test_a_damaged_preprocessor_ends_in_one_message(
     folder = tmp_path / "model"
     shutil.copytree(made / "model", folder)
     (folder / "preprocessor_config.json").write_text(content)
-    with pytest.raises(RunError):
+    with pytest.raises(RunError) as told:
         Deployed.load(folder)
+    assert told.value.remedy == "export it again"
 
 
 @pytest.mark.parametrize("damage", ["head_y.bias", "prompts", "head_a.weight"])

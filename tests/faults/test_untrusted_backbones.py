@@ -46,6 +46,21 @@ def nan_weight(folder: Path) -> None:
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
 
 
+def cut_weight(folder: Path) -> None:
+    tensors = load_file(folder / WEIGHTS)
+    name = "embeddings.position_embeddings"
+    tensors[name] = tensors[name][..., :-1].contiguous()
+    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def linked(name: str, to: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(to)
+
+    return change
+
+
 def pickle_inside(folder: Path) -> None:
     torch.save({"w": torch.zeros(2)}, folder / WEIGHTS)
 
@@ -83,6 +98,12 @@ HOSTILE: dict[str, Callable[[Path], Any]] = {
     "header": giant_header,
     "nan": nan_weight,
     "pickle": pickle_inside,
+    "shape": cut_weight,
+    "config a device": linked("config.json", "/dev/zero"),
+    "config a circle": linked("config.json", "config.json"),
+    "preprocessor a device": linked("preprocessor_config.json", "/dev/zero"),
+    "preprocessor nowhere": linked("preprocessor_config.json", "nowhere"),
+    "weights a device": linked(WEIGHTS, "/dev/zero"),
     "index of lists": index({"w": ["a.safetensors"]}),
     "index of a number": index(7),
 }
@@ -96,6 +117,14 @@ def test_a_hostile_folder_ends_in_one_message(made: Path, tmp_path: Path, name: 
     with pytest.raises(BackboneError) as error:
         load_backbone(folder)
     assert error.value.remedy
+
+
+def test_a_weight_of_another_shape_is_named(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "vit"
+    shutil.copytree(made, folder)
+    cut_weight(folder)
+    with pytest.raises(BackboneError, match="position_embeddings"):
+        load_backbone(folder)
 
 
 def test_code_beside_the_weights_is_not_run(made: Path, tmp_path: Path) -> None:

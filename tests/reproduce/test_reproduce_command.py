@@ -198,6 +198,12 @@ def test_a_method_of_table_1_shares_the_seeds_run(out, ran, monkeypatch):
     assert "erm" in reproduce(*words)
 
 
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RunError, match=r"cannot write in[\s\S]*choose another --out"):
+        reproduce("recall", "--out", str(tmp_path / "file"), "--seeds", "1")
+
+
 def test_scales_that_do_not_fit(tmp_path):
     with pytest.raises(ConfigError, match="--scale 'big'"):
         reproduce("table2", "--out", str(tmp_path), "--scale", "big", tiny=False)

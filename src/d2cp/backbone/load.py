@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +15,7 @@ from d2cp.backbone.adapter import Backbone
 from d2cp.backbone.families import Family, Triple, family_of
 from d2cp.backbone.identity import EMBEDDED
 from d2cp.backbone.plain_config import require_plain, require_room
+from d2cp.core.files import parsed_json
 from d2cp.core.network import hub_within_reach
 from d2cp.core.rng import derive
 from d2cp.errors import BackboneError
@@ -165,6 +166,7 @@ def _load(
                 use_safetensors=True,
                 local_files_only=local_files_only,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # refused below, by name
                 attn_implementation=ATTENTION,
                 **family.options,
             )
@@ -219,10 +221,10 @@ def _unreadable(source: str, error: Exception) -> BackboneError:
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
+    if not os.path.lexists(path):  # a link that leads nowhere is no absent file
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(path)
     except (ValueError, OSError, RecursionError) as error:
         raise BackboneError(
             f"{path} is not readable JSON: {error}",

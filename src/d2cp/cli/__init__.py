@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 
@@ -20,3 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except D2CPError as error:
         print(f"d2cp: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except OSError as error:  # of a path that was typed: wherever it is first looked at
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        name = str(error.filename)[:80]
+        print(f"d2cp: {name}…: {error.strerror}\n  to do:    use a shorter path", file=sys.stderr)
+        raise SystemExit(2) from None

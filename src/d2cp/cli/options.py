@@ -118,8 +118,10 @@ Findings = Annotated[
 def ranks(text: str) -> tuple[int, ...]:
     """The ranks that `--findings 1,2` names."""
     words = [word.strip() for word in text.split(",") if word.strip()]
-    if not all(word.isdecimal() for word in words):
-        raise typer.BadParameter(f"{text!r} is not a list such as 1,2", param_hint="--findings")
+    if not all(word.isdecimal() and len(word) < 6 for word in words):
+        raise typer.BadParameter(
+            f"{text[:60]!r} is not a list such as 1,2", param_hint="--findings"
+        )
     return tuple(dict.fromkeys(int(word) for word in words))
 
 

@@ -33,7 +33,7 @@ from d2cp.compare.seed_run import open_seed
 from d2cp.config import Config, config_from_dict
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.files import fingerprint
-from d2cp.core.locks import held
+from d2cp.core.locks import held_in
 from d2cp.core.records import CellRecord, TrialRecord
 from d2cp.core.rng import numpy_generator
 from d2cp.core.sealed import read_sealed, write_sealed
@@ -82,9 +82,8 @@ class Grid:
     @contextmanager
     def unfinished(self, path: Path, identity: str) -> Iterator[bool]:
         """Whether a cell is still to be done; nobody else does it in the meantime."""
-        lock = self.out / "locks" / f"{path.parent.name}-{path.stem}.lock"
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        with held(lock, wait=True):
+        lock = f"{path.parent.name}-{path.stem}.lock"
+        with held_in(self.out / "locks", lock, wait=True):
             yield self.finished(path, identity) is None
 
     def spec(self, name: str) -> Spec:

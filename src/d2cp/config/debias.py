@@ -98,6 +98,7 @@ class DebiasConfig:
             *("evaluate_every", "evaluate_per_group", "head_init", "lr_gamma"),
             *("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a"),
         )
+        _require(self.alpha <= 20, self, "alpha", "a number from 0 to 20")
         for name in not_negative:
             _require(getattr(self, name) >= 0, self, name, "a number of at least 0")
         _require(self.resize >= self.image_size, self, "resize", f"at least {self.image_size}")

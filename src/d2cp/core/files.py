@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,11 +73,20 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     write_text(path, buffer.getvalue())
 
 
+def parsed_json(path: Path) -> Any:
+    """The content of a JSON file from anywhere; OSError, ValueError or RecursionError where it is
+    none. A device or pipe, which may have no end, is not opened."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("it is not a file")
+    if status.st_size > MAX_JSON_BYTES:
+        raise ValueError(f"it is larger than {MAX_JSON_BYTES} bytes")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def read_json(path: Path) -> Any:
     try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise ValueError(f"it is larger than {MAX_JSON_BYTES} bytes")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parsed_json(path)
     except FileNotFoundError as error:
         raise RunError(f"{path} does not exist", remedy="check the path of the run") from error
     # ValueError: bad UTF-8, bad JSON, a number of thousands of digits; RecursionError: deep lists.

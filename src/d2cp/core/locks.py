@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+
+from d2cp.errors import RunError
 
 
 class HeldError(Exception):
@@ -34,6 +36,23 @@ def held(path: Path, *, wait: bool) -> Iterator[None]:
     finally:
         owner.unlink(missing_ok=True)  # also where the run is refused: nothing is left behind
         lock.release()
+
+
+@contextmanager
+def held_in(folder: Path, name: str, *, wait: bool, choose: str = "--out") -> Iterator[None]:
+    """Hold a lock file in a folder, which is made where there is none; a folder that cannot be
+    written is told, with the option that names another."""
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(held(folder / name, wait=wait))
+        except OSError as error:
+            raise RunError(
+                f"cannot write in {folder}: {error.strerror}",
+                expected="a writable directory",
+                remedy=f"choose another {choose}",
+            ) from error
+        yield
 
 
 class Use:

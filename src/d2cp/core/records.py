@@ -346,3 +346,12 @@ class ReproducedCell(TypedDict):
     results: NotRequired[list[ResultRecord]]
     pictures: NotRequired[list[CellPicture]]
     files: NotRequired[dict[FileName, str]]
+
+
+class FetchedFile(TypedDict):
+    """One entry of fetched.json."""
+
+    url: str
+    sha256: str
+    published: bool
+    gives: list[str]

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, cast
 
 from d2cp.core.files import sha256, sweep, whole_folder, write_json
-from d2cp.core.locks import HeldError, held
+from d2cp.core.locks import HeldError, held_in
 from d2cp.core.records import DataRecord, FileEntry, Manifest, RunRecord
 from d2cp.core.typed_json import read_typed
 from d2cp.errors import RunError
@@ -49,20 +49,13 @@ class RunDirectory:
         with `wait`, its turn. `clean` removes what killed writers left."""
         with ExitStack() as stack:
             try:
-                self.path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(held(self.path / ".lock", wait=wait))
+                stack.enter_context(held_in(self.path, ".lock", wait=wait))
             except HeldError as error:
                 raise RunError(
                     f"{self.path} is in use by process {error}",
                     expected="one process on a run directory",
                     remedy="wait for it, or choose another --out",
                 ) from None
-            except OSError as error:
-                raise RunError(
-                    f"cannot write in {self.path}: {error.strerror}",
-                    expected="a writable directory",
-                    remedy="choose another --out",
-                ) from error
             if clean:
                 sweep(self.path)
                 for name in SWEPT:

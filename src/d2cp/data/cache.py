@@ -101,7 +101,7 @@ def open_entry(
     if entry is None:
         raise DataError(
             f"the image cache {folder / content} was damaged while it was being written",
-            remedy="check the disk, or set D2CP_CACHE to a folder on another one",
+            remedy="check the disk, or name another one: --cache, or without it D2CP_CACHE",
         )
     return entry
 
@@ -253,5 +253,5 @@ def _unwritable(cache_dir: Path, error: OSError) -> DataError:
     return DataError(
         f"the image cache cannot be written in {cache_dir}: {error.strerror or error}",
         expected="a writable folder with room for the decoded images",
-        remedy="set D2CP_CACHE to such a folder",
+        remedy="name such a folder: --cache, or without it the variable D2CP_CACHE",
     )

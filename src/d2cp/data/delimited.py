@@ -27,6 +27,8 @@ class Rows:
 
 
 def read_text(path: Path) -> str:
+    if not path.is_file():  # a device or a pipe may have no end
+        raise DataError(f"{path} is not a file", expected="a metadata file")
     if path.stat().st_size > MAX_TEXT_BYTES:
         raise DataError(f"{path} is larger than {MAX_TEXT_BYTES} bytes", expected="a metadata file")
     return to_text(path.read_bytes(), str(path))

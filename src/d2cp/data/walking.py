@@ -81,7 +81,10 @@ def is_run(folder: Path) -> bool:
     if (folder / "run.json").is_file():
         return True
     config = folder / "config.json"
-    return config.is_file() and b'"d2cp_classifier"' in config.read_bytes()[: 1 << 20]
+    if not config.is_file():
+        return False
+    with config.open("rb") as file:
+        return b'"d2cp_classifier"' in file.read(1 << 20)
 
 
 def folders(path: Path) -> list[str]:

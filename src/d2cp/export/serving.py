@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 from d2cp.backbone.load import ATTENTION, quiet
-from d2cp.core.files import read_json
+from d2cp.core.typed_json import read_typed
 from d2cp.data.images import UnreadableError, decode, to_square
 from d2cp.data.pixels import centre_view, standardised
 from d2cp.errors import RunError
@@ -38,7 +38,7 @@ class Deployed:
     def load(cls, folder: Path) -> Deployed:
         _require_export(folder)
         try:
-            processor = read_json(folder / "preprocessor_config.json")
+            processor = _read(folder / "preprocessor_config.json")
             mean, std = _triple(processor["image_mean"]), _triple(processor["image_std"])
             with quiet():
                 model = D2CPForImageClassification.from_pretrained(
@@ -119,8 +119,7 @@ def _require_export(folder: Path) -> None:
             expected="a folder written by d2cp export",
             remedy="d2cp export RUN --to MODEL, then d2cp predict MODEL IMAGES",
         )
-    config = read_json(folder / "config.json")
-    kind = config.get("model_type") if isinstance(config, dict) else None
+    kind = _read(folder / "config.json").get("model_type")
     if kind != D2CPForImageClassification.config_class.model_type:
         raise RunError(
             f"{folder} holds a model of type {kind!r}, which knows no classes of yours",
@@ -128,6 +127,10 @@ def _require_export(folder: Path) -> None:
             remedy=f"train on it first: d2cp run DATA --backbone {shlex.quote(str(folder))} "
             "--out RUN, then d2cp export RUN --to MODEL",
         )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return read_typed(path, dict[str, Any], remedy="export it again")
 
 
 def _triple(values: Any) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from d2cp.core.files import sha256, whole_folder
-from d2cp.core.locks import held
+from d2cp.core.locks import held_in
 from d2cp.core.machine import machine_class
 from d2cp.core.sealed import write_sealed
 from d2cp.reproduce.by_method import method_cell
@@ -45,8 +45,7 @@ class Workshop:
         """What the cell found; another process on the same cell is waited for, not repeated."""
         if (found := cell.finished()) is not None:
             return found
-        cell.folder.parent.mkdir(parents=True, exist_ok=True)
-        with held(cell.folder.parent / f".{cell.identity}.lock", wait=True):
+        with held_in(cell.folder.parent, f".{cell.identity}.lock", wait=True):
             if (found := cell.finished()) is not None:
                 return found
             with whole_folder(cell.folder) as folder:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from d2cp.core.files import read_json, sha256, write_json
-from d2cp.core.locks import held
+from d2cp.core.files import sha256, write_json
+from d2cp.core.locks import held_in
+from d2cp.core.records import FetchedFile
+from d2cp.core.typed_json import read_typed
 from d2cp.data.fetch.catalogue import File, Published
 from d2cp.data.fetch.download import Step, download
 from d2cp.data.fetch.unpack import unpack
@@ -20,24 +22,25 @@ Say = Callable[[str], None]
 
 def bring(wanted: Published, folder: Path, say: Say, step: Step) -> None:
     """Fetch, verify and unpack. Going on, and a second start, do only what is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if wanted.size is not None and shutil.disk_usage(folder).free < 2 * wanted.size:
-        raise DataError(
-            f"{folder} has too little space",
-            expected=f"{2 * wanted.size / 2**30:.1f} GiB for the archive and what is in it",
-            remedy="free some, or choose another folder",
-        )
-    with held(folder / ".fetch.lock", wait=True):
+    with held_in(folder, ".fetch.lock", wait=True, choose="folder"):
+        if wanted.size is not None and shutil.disk_usage(folder).free < 2 * wanted.size:
+            raise DataError(
+                f"{folder} has too little space",
+                expected=f"{2 * wanted.size / 2**30:.1f} GiB for the archive and what is in it",
+                remedy="free some, or choose another folder",
+            )
+        path = folder / RECORD
         record: dict[str, Any] = {}
-        if (folder / RECORD).is_file():
-            record = read_json(folder / RECORD)
+        if path.is_file():
+            remedy = f"delete {path} and start again; files that came whole are kept"
+            record = dict(read_typed(path, dict[str, FetchedFile], remedy=remedy))
         for file in wanted.files:
             known = record.get(file.name, {})
             if known and all((folder / name).exists() for name in known["gives"]):
                 say(f"{file.name}: there")
                 continue
             record[file.name] = _one(file, folder, known, say, step)
-            write_json(folder / RECORD, record)
+            write_json(path, record)
 
 
 def _one(file: File, folder: Path, known: dict[str, Any], say: Say, step: Step) -> dict[str, Any]:

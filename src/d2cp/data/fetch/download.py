@@ -11,10 +11,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from d2cp.core.files import read_json, sha256, sync_directory, write_json
+from d2cp.core.files import sha256, sync_directory, write_json
 from d2cp.core.network import within_reach
+from d2cp.core.typed_json import read_typed
 from d2cp.data.fetch.catalogue import File
-from d2cp.errors import DataError
+from d2cp.errors import DataError, RunError
 
 BLOCK = 1 << 20
 SILENCE = 60.0  # seconds without a byte after which a transfer is given up
@@ -60,10 +61,18 @@ def download(file: File, target: Path, step: Step) -> str:
     return found
 
 
+def _known(about: Path) -> dict[str, str]:
+    """What was noted of a transfer that broke off; nothing where the note is damaged."""
+    try:
+        return read_typed(about, dict[str, str], remedy="")
+    except RunError:
+        return {}
+
+
 def _transfer(file: File, part: Path, about: Path, step: Step) -> None:
     """Append what is missing; begin anew where the server has another version or no ranges."""
     there = part.stat().st_size if part.is_file() and about.is_file() else 0
-    known = read_json(about) if there else {}
+    known = _known(about) if there else {}
     if known.get("url") != file.url:
         there = 0
     if there and there == file.size:
