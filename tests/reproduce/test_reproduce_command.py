@@ -131,10 +131,9 @@ def test_recall_concepts_and_saliency_train_what_is_missing_and_no_more(out, ran
     assert (out / "here/gradcam-cmnist/cmnist-erm-0-maps.png").is_file()
 
 
-@pytest.mark.parametrize("file", ["cell.json", "model.safetensors"])
-@pytest.mark.parametrize("how", ["changed", "cut", "missing", "elsewhere"])
-def test_a_damaged_cell_is_told_and_its_advice_works(out, tmp_path, ran, file, how):
-    """A figure that was changed by hand, half a file, none, and one that names a file elsewhere."""
+@pytest.mark.parametrize("how", ["a figure", "a place", "half a model"])
+def test_a_damaged_cell_is_told_and_its_advice_works(out, tmp_path, ran, how):
+    """A figure changed by hand, a picture that lies elsewhere, a file cut short."""
     copy = tmp_path / "out"
     shutil.copytree(out, copy)
     words = ["table2", "--out", str(copy), "--rows", "a", "--seeds", "1"]
@@ -142,21 +141,19 @@ def test_a_damaged_cell_is_told_and_its_advice_works(out, tmp_path, ran, file, h
     reproduce(*words)
     before = table.read_text()
     done = json.loads((copy / "here/table2-cmnist/table.json").read_text())["cells"]
-    path = copy / "here/cmnist/cells" / done["cmnist/a/0"] / file
-    if file == "cell.json" and how in ("changed", "elsewhere"):
-        whole = json.loads(path.read_text())
-        whole["lines"][0]["figures"]["worst_group"] = 0.999
-        if how == "elsewhere":
-            whole["pictures"] = [{"file": "../../secret", "title": ""}]
-        path.write_text(json.dumps(whole))
-    elif how == "missing" and file != "cell.json":
-        path.unlink()
+    folder = copy / "here/cmnist/cells" / done["cmnist/a/0"]
+    whole = json.loads((folder / "cell.json").read_text())
+    if how == "half a model":
+        (folder / "model.safetensors").write_bytes(b"half")
+    elif how == "a place":
+        whole["pictures"] = [{"file": "../../secret", "title": ""}]
     else:
-        path.write_bytes(path.read_bytes()[:-20])
+        whole["lines"][0]["figures"]["worst_group"] = 0.999
+    (folder / "cell.json").write_text(json.dumps(whole))
     with pytest.raises(RunError) as told:
         reproduce(*words)
-    assert f"delete {path.parent} and run again" in told.value.remedy
-    shutil.rmtree(path.parent)
+    assert f"delete {folder} and run again" in told.value.remedy
+    shutil.rmtree(folder)
     reproduce(*words)
     assert ran == ["cmnist/a/0"] and table.read_text() == before
 
