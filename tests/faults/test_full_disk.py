@@ -56,6 +56,20 @@ def test_lines_that_were_cut_short_are_forgotten(tmp_path: Path) -> None:
     assert len(log.path.read_text().splitlines()) == 1
 
 
+def test_a_torn_log_is_taken_over_as_far_as_it_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "ahead").mkdir()
+    other, log = MetricsLog(tmp_path / "ahead"), MetricsLog(tmp_path)
+    other("erm", 1, loss=0.5)
+    other("features", 1, loss=0.1)
+    with other.path.open("ab") as file:
+        file.write(b'\xff\n{"stage": "erm", "step": 2, "loss": "x"}\n{"stage": "erm", "st')
+    log.take_over("erm", other.path)
+    assert log.path.read_text().splitlines() == [
+        '{"stage": "erm", "step": 1, "loss": 0.5}',
+        '{"stage": "erm", "step": 2}',
+    ]
+
+
 def test_a_folder_to_ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from safetensors import SafetensorError
 

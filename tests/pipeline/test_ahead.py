@@ -74,6 +74,42 @@ def test_a_second_process_that_dies_costs_nothing_but_time(tmp_path, two_cores, 
         begun.close()
 
 
+def test_killed_while_it_takes_over_it_takes_over_again(tmp_path, two_cores, monkeypatch):
+    """Figures of the log and artifact come together, or neither."""
+    with opened(tmp_path / "ahead") as context:
+        features(context)
+        train(context, "erm", control_labels(context))
+    logged = (tmp_path / "ahead" / "metrics.jsonl").read_text()
+    with opened(tmp_path) as context:
+        begun = ahead.Ahead(context)
+        assert begun.take("features", context.inputs("features"))
+        inputs = context.inputs("erm")
+        with monkeypatch.context() as patch:
+            patch.setattr(context.log, "take_over", _killed)
+            with pytest.raises(RuntimeError, match="killed"):
+                begun.take("erm", inputs)
+        assert not context.run.has("erm")
+        assert begun.take("erm", inputs)
+        assert (tmp_path / "metrics.jsonl").read_text() == logged != ""
+
+
+def _killed(*_):
+    raise RuntimeError("killed")
+
+
+@pytest.mark.parametrize("damage", ["manifest.json", "features.safetensors"])
+def test_a_damaged_artifact_is_not_taken_over_and_stops_nothing(tmp_path, two_cores, damage):
+    with opened(tmp_path / "ahead") as context:
+        features(context)
+    with opened(tmp_path) as context:
+        begun, inputs = ahead.Ahead(context), context.inputs("features")
+        path = tmp_path / "ahead" / "features" / damage
+        path.write_bytes(path.read_bytes()[:-40])
+        assert not begun.take("features", inputs)
+        features(context)
+        assert context.run.is_current("features", inputs)
+
+
 def test_none_is_started_where_the_user_chose_threads_or_steps_are_large(tmp_path, two_cores):
     with opened(tmp_path) as context:
         with pytest.MonkeyPatch.context() as patch:

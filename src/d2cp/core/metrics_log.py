@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -37,25 +38,32 @@ class MetricsLog:
         """Forget what a resumed stage will log again: lines past `step`, a torn last line."""
         if not self.path.exists():
             return
-        kept = []
-        for text in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                line = json.loads(text)
-                check(line, _Line)
-            except (ValueError, RecursionError):
-                continue
-            if line["stage"] != stage or line["step"] <= step:
-                kept.append(text)
+        kept = [
+            text
+            for text, line in _lines(self.path)
+            if line["stage"] != stage or line["step"] <= step
+        ]
         write_text(self.path, "".join(text + "\n" for text in kept))
 
     def take_over(self, stage: str, other: Path) -> None:
         """What another log holds of a stage, in the place of what this one did."""
         self.rewind(stage, -1)
-        for text in other.read_text(encoding="utf-8").splitlines() if other.exists() else ():
-            line = json.loads(text)
+        for _, line in _lines(other) if other.exists() else ():
             if line.pop("stage") == stage:
-                self(stage, line.pop("step"), **line)
+                step = line.pop("step")
+                self(stage, step, **{k: v for k, v in line.items() if type(v) in (int, float)})
 
     def close(self) -> None:
         if self._board is not None:
             self._board.close()
+
+
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every whole line; one that was torn by a kill, or damaged, is passed over."""
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            line = json.loads(text)
+            check(line, _Line)
+        except (ValueError, RecursionError):
+            continue
+        yield text, line

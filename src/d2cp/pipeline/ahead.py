@@ -17,12 +17,13 @@ import torch
 
 from d2cp.config import config_from_dict
 from d2cp.core.device import process_state
-from d2cp.core.files import read_json, whole_folder, write_json
+from d2cp.core.files import read_json, whole_folder, write_json, writing_to
 from d2cp.core.parent import Child, end_with_parent
 from d2cp.core.processes import process_count
 from d2cp.core.run_directory import RunDirectory
 from d2cp.core.threads import chosen_by_user, cores, threads_for
 from d2cp.data.place import Place
+from d2cp.errors import RunError
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.frozen_features import BATCH, features
 from d2cp.pipeline.opening import open_run
@@ -45,10 +46,11 @@ class Ahead:
         made = RunDirectory(self.folder)
         while stage in STAGES:
             ended = self.child is None or self.child.ended()  # asked before the look, not after
-            if made.has(stage) and made.is_current(stage, inputs):
-                with whole_folder(self.run / stage) as folder:
+            if _whole(made, stage, inputs):
+                with whole_folder(self.run / stage) as folder, writing_to(self.run / stage):
                     shutil.copytree(self.folder / stage, folder, dirs_exist_ok=True)
-                self.log.take_over(stage, self.folder / self.log.path.name)
+                    # Before the folder has its name: a kill between the two takes over again.
+                    self.log.take_over(stage, self.folder / self.log.path.name)
                 return True
             if ended:
                 return False
@@ -63,6 +65,14 @@ class Ahead:
         """The run has taken what it wanted."""
         self.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _whole(made: RunDirectory, stage: str, inputs: str) -> bool:
+    """Whether the artifact is there; a damaged one is none, and is made anew where it is wanted."""
+    try:
+        return made.has(stage) and made.is_current(stage, inputs)
+    except RunError:
+        return False
 
 
 def start_ahead(context: Context, *, control: bool) -> Ahead:
