@@ -56,14 +56,16 @@ PAIRS = [
 ]
 
 
+def read_columns(run: Path, file: str, name: str) -> np.ndarray:
+    """A column of a CSV file of a run, as text."""
+    with (run / file).open(newline="") as opened:
+        return np.array([line[name] for line in csv.DictReader(opened)])
+
+
 @functools.cache
 def read_run(run: Path) -> tuple[torch.Tensor, Labels, np.ndarray, np.ndarray]:
     """Features, what stage 2 may know, true attributes, and the rows of the test split."""
-
-    def column(file: str, name: str) -> np.ndarray:
-        with (run / file).open(newline="") as opened:
-            return np.array([line[name] for line in csv.DictReader(opened)])
-
+    column = functools.partial(read_columns, run)
     split = column("data/table.csv", "split")
     number = {name: np.flatnonzero(split == name) for name in np.unique(split)}
     labels = Labels(

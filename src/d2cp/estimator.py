@@ -75,7 +75,7 @@ class D2CP:
 
     def fit(self, data: Table | str | Path, *, control: bool = False) -> Self:
         """Discover, debias and evaluate; `control` also trains ERM for comparison, and predicts
-        with it where validation says that D2CP does harm (`summary_["choice"]`)."""
+        with it where D2CP is not surely better (`summary_["choice"]`)."""
         if self.out is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="d2cp-")
         path = Path(self.out if self.out is not None else self._scratch.name)

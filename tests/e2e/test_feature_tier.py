@@ -41,14 +41,17 @@ def test_both_models_were_searched_with_as_many_draws(run):
     searched = {"lr", "weight_decay", "eta"}
     assert set(method["draws"][0]["settings"]) == searched
     assert set(control["draws"][0]["settings"]) == {"lr", "weight_decay"}
-    best = max(draw["score"] for draw in method["draws"])
-    assert method["fitted"]["best_score"] == best
+    best = max(method["draws"], key=lambda draw: draw["score"])
+    assert {name: method["config"][name] for name in searched} == best["settings"]
+    assert method["fitted"]["best_step"] == method["config"]["max_steps"]
 
 
 def test_the_run_says_which_classifier_it_recommends(run, capsys):
     assert d2cp("show", run, "--json") == 0
     choice = json.loads(capsys.readouterr().out)["choice"]
     assert choice["model"] in ("d2cp", "erm") and choice["sentences"]
+    assert choice["gain"]["low"] <= choice["gain"]["high"]
+    assert (choice["model"] == "d2cp") == (choice["gain"]["surely"] >= 0.9)
     assert choice["sentences"][0] in (run / "report.html").read_text(encoding="utf-8")
 
 

@@ -25,7 +25,10 @@ class DebiasConfig:
     adapter_hidden: int = 64  # features: rows of V
     feature_draws: int = 11
     """Features: tries of lr, weight_decay, alpha, eta, spurious_heads and spurious_decay beside
-    those given, judged on validation."""
+    those given."""
+    feature_folds: int = 4
+    """Features: where few validation images go against the finding, tries are judged by training
+    images too, each answered by one of so many trainings without it; 0: by validation alone."""
 
     # images
     image_size: int = 224  # pixels that the backbone sees
@@ -57,6 +60,8 @@ class DebiasConfig:
 
     # group losses
     alpha: float = 1.2  # sampling exponent: w_i = (N / N_g)^alpha
+    soft_values: bool = True
+    """Features: the sampler gives an image its part in either group where its value is unsure."""
     eta: float = 0.01  # step of GroupDRO's group weights
     weight_y: float = 1.0  # of the class branch's loss over (y, a~) groups
     weight_a: float = 1.0  # of the spurious branch's loss over the same groups
@@ -94,7 +99,7 @@ class DebiasConfig:
             _require(getattr(self, name) > 0, self, name, "a number above 0")
         not_negative = (
             *("epoch_size", "max_steps", "momentum", "weight_decay", "clip", "alpha", "eta"),
-            "feature_draws",
+            *("feature_draws", "feature_folds"),
             *("evaluate_every", "evaluate_per_group", "head_init", "lr_gamma"),
             *("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a"),
         )

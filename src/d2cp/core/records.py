@@ -126,6 +126,14 @@ class StandingRecord(TypedDict):
     error: float
 
 
+class GainRecord(TypedDict):
+    worst_group: float
+    low: float
+    high: float
+    mean: float
+    surely: float
+
+
 class ChoiceRecord(TypedDict):
     """evaluate/choice.json."""
 
@@ -133,6 +141,7 @@ class ChoiceRecord(TypedDict):
     sentences: list[str]
     erm: StandingRecord
     d2cp: StandingRecord
+    gain: NotRequired[GainRecord]  # not in runs of version 0.1
 
 
 class ModelLean(TypedDict):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from d2cp.config.debias import DebiasConfig, PseudoSource
-from d2cp.core.arrays import Ints
+from d2cp.core.arrays import Floats, Ints
 from d2cp.core.rng import numpy_generator
 from d2cp.errors import ConfigError
 
@@ -22,6 +22,7 @@ class Labels:
     val: Ints  # rows; may be empty: then the last state is kept
     a: Ints | None = None  # the pseudo label, 0 … attributes-1
     values: int = 2
+    shares: Floats | None = None  # [rows, values]: how surely a row has each value
     y_xrm: Ints | None = None  # XRM's bit on y
     a_xrm: Ints | None = None  # XRM's bit on a
     true_a: Ints | None = None
@@ -40,6 +41,17 @@ class Labels:
         return 2 * a + _given(self.a_xrm, "XRM bits on the pseudo labels", "use_xrm")
 
 
+def sides(labels: Labels) -> Ints:
+    """2y + 1 where an image goes against the finding, else 2y: it has not the value that is the
+    most frequent one of its class in training. Two groups a class, however many values there are:
+    what is judged by small groups is judged by chance."""
+    a = _given(labels.a, "pseudo labels", "use_pseudo")
+    counts = np.zeros((labels.classes, labels.values), np.int64)
+    np.add.at(counts, (labels.y[labels.train], a[labels.train]), 1)
+    against: Ints = (a != counts.argmax(axis=1)[labels.y]).astype(np.int64)
+    return 2 * labels.y + against
+
+
 def training_groups(labels: Labels, config: DebiasConfig) -> Ints | None:
     """The grouping that the sampler balances; None for natural sampling."""
     if config.use_pseudo:
@@ -56,6 +68,14 @@ def selection_used(config: DebiasConfig) -> str:
         named = {"cbcm": "val_pseudo_groups", "random": "val_random_groups"}
         return named.get(config.pseudo_source, "val_true_groups")
     return "val_xrm_groups" if config.use_xrm else "val_worst_class"
+
+
+def rule_name(config: DebiasConfig) -> str:
+    """What a result says of its selection: on frozen features held-out training images join the
+    validation images where few of these go against the finding."""
+    used = selection_used(config)
+    judged = config.tier == "features" and config.feature_folds > 0
+    return "held_out_pseudo_groups" if judged and used == "val_pseudo_groups" else used
 
 
 def selection_groups(labels: Labels, used: str) -> Ints:

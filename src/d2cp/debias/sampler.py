@@ -18,9 +18,15 @@ def weighted_order(
     groups: NDArray[np.int64], alpha: float, draws: int, *, seed: int, epoch: int
 ) -> NDArray[np.int64]:
     """Positions of one epoch: `draws` of them, with replacement, a function of (seed, epoch)."""
-    weights = sample_weights(groups, alpha)
+    return drawn_order(sample_weights(groups, alpha), draws, seed=seed, epoch=epoch)
+
+
+def drawn_order(
+    weights: NDArray[np.float64], draws: int, *, seed: int, epoch: int
+) -> NDArray[np.int64]:
+    """The same with weights as they are."""
     generator = numpy_generator(seed, "debias/sampler", epoch)
-    return generator.choice(len(groups), size=draws, p=weights / weights.sum())
+    return generator.choice(len(weights), size=draws, p=weights / weights.sum())
 
 
 def natural_order(n: int, draws: int, *, seed: int, epoch: int) -> NDArray[np.int64]:

@@ -75,8 +75,11 @@ def search(
     settings: Sequence[DebiasConfig],
     names: Sequence[str],
     train: Callable[[DebiasConfig], Trained],
+    *,
+    step: Callable[[], None] = lambda: None,
 ) -> tuple[Trained, list[Draw]]:
-    """The training that validation likes best (the first of equals), and what was tried."""
+    """The training that validation likes best (the first of equals), and what was tried; `step` is
+    called after every draw."""
     best: Trained | None = None
     draws = []
     for config in settings:
@@ -86,5 +89,6 @@ def search(
         before = None if best is None else best.fitted.best_score
         if best is None or (score is not None and before is not None and score > before):
             best = trained
+        step()
     assert best is not None
     return best, draws

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
-from d2cp.core.arrays import Rows
+from d2cp.core.arrays import Floats, Rows
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.device import make_accelerator
 from d2cp.core.metrics_log import MetricsLog
@@ -27,7 +27,8 @@ from d2cp.debias.logits import Classifier
 from d2cp.debias.loop import Evaluate, Fitted, Order, Score, fit
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.parameter_count import ParameterCount
-from d2cp.debias.sampler import natural_order, weighted_order
+from d2cp.debias.sampler import drawn_order, natural_order, sample_weights
+from d2cp.debias.soft_values import soft_weights
 from d2cp.debias.spurious_solution import SpuriousSolution
 from d2cp.debias.training_tiers import DUAL, Model, Tier, feature_tier, prompt_tier
 
@@ -101,15 +102,25 @@ def train_on_features(
     log: MetricsLog | None = None,
     accelerator: Accelerator | None = None,
     solution: SpuriousSolution | None = None,
+    evaluate_with: Callable[[Tier], Evaluate] | None = None,
 ) -> Trained:
     """Adapters over frozen features, trained as `config` says. Seconds: no checkpoint, no bar.
-    `solution` spares a second solving of the same W^a."""
+    `solution` spares a second solving of the same W^a; `evaluate_with` makes another evaluation
+    than that of the selection rule."""
     accelerator = accelerator or make_accelerator(config.precision)
     tier = feature_tier(
         features, labels, config, seed=seed, device=accelerator.device, solution=solution
     )
     fitted = _fit(
-        tier, labels, config, seed=seed, stage=stage, log=log, accelerator=accelerator, quiet=True
+        tier,
+        labels,
+        config,
+        seed=seed,
+        stage=stage,
+        log=log,
+        accelerator=accelerator,
+        quiet=True,
+        evaluate=evaluate_with(tier) if evaluate_with else None,
     )
     parameters = ParameterCount.of(tier.model, backbone_parameters)
     return Trained(tier.model, config, seed, fitted, parameters)
@@ -127,6 +138,7 @@ def _fit(
     checkpointer: Checkpointer | None = None,
     log: MetricsLog | None = None,
     log_every: int = 10,
+    evaluate: Evaluate | None = None,
 ) -> Fitted:
     objective = D2CPObjective(tier.model, tier.branch_logits, labels, config)
     epoch_size = (config.epoch_size or len(labels.train)) if len(labels.train) else 0
@@ -137,7 +149,7 @@ def _fit(
         tier.read,
         config,
         epoch_size=epoch_size,
-        evaluate=evaluator(tier, labels, config, seed=seed),
+        evaluate=evaluate or evaluator(tier, labels, config, seed=seed),
         checkpointer=checkpointer,
         log=log,
         log_every=log_every,
@@ -149,18 +161,26 @@ def _fit(
 
 def training_order(labels: Labels, config: DebiasConfig, draws: int, *, seed: int) -> Order:
     """epoch -> rows: weighted by the groups of the config, or natural where it has none."""
-    groups = training_groups(labels, config)
+    weights = training_weights(labels, config)
 
     def order(epoch: int) -> Rows:
-        if groups is None:
+        if weights is None:
             drawn = natural_order(len(labels.train), draws, seed=seed, epoch=epoch)
         else:
-            drawn = weighted_order(
-                groups[labels.train], config.alpha, draws, seed=seed, epoch=epoch
-            )
+            drawn = drawn_order(weights, draws, seed=seed, epoch=epoch)
         return labels.train[drawn]
 
     return order
+
+
+def training_weights(labels: Labels, config: DebiasConfig) -> Floats | None:
+    """Of the training rows; None for natural sampling."""
+    groups = training_groups(labels, config)
+    if groups is None:
+        return None
+    if config.use_pseudo and config.soft_values and labels.shares is not None:
+        return soft_weights(labels.y[labels.train], labels.shares[labels.train], config.alpha)
+    return sample_weights(groups[labels.train], config.alpha)
 
 
 def evaluator(tier: Tier, labels: Labels, config: DebiasConfig, *, seed: int) -> Evaluate | None:

@@ -1,7 +1,7 @@
-"""Do no harm: which of the two classifiers a run recommends, by its own validation evidence.
+"""Do no harm: which of the two classifiers a run recommends, by evidence of its own.
 
-Only validation images and mined groups are looked at; true attributes and test images have no part
-in it.
+Only mined groups and images of training and validation are looked at, each answered by a model that
+was not trained on it; true attributes and test images have no part in it.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from d2cp.core.arrays import Bools, Floats, Ints
+from d2cp.core.arrays import Floats, Ints
 from d2cp.core.records import ChoiceRecord
 from d2cp.core.run_directory import RunDirectory
+from d2cp.evaluate.paired import Gain, paired_gain
 
 FILE = "choice.json"
 Shipped = Literal["d2cp", "erm"]
+SURE = 0.9  # share of what the images leave open in which the worst group gains
 LITTLE = 0.05  # plain training that loses less than this against the finding hardly uses it
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A classifier on the mined groups of validation."""
+    """A classifier on suspected groups."""
 
     worst_group: float
     group_mean: float  # over groups, not images
     error: float  # standard error of the worst group's accuracy
 
     @classmethod
-    def of(cls, right: Bools, groups: Ints) -> Standing:
+    def of(cls, right: Floats, groups: Ints) -> Standing:
         _, index, n = np.unique(groups, return_inverse=True, return_counts=True)
-        accuracy = np.bincount(index, weights=right.astype(np.float64)) / n
+        accuracy = np.bincount(index, weights=right) / n
         least = int(accuracy.argmin())
         error = standard_error(accuracy, n)[least]
         return cls(float(accuracy[least]), float(accuracy.mean()), float(error))
@@ -60,6 +62,7 @@ class Choice:
     reason: str
     erm: Standing
     d2cp: Standing
+    gain: Gain
     lean: Lean | None  # None where no class shows two values on validation
 
     @property
@@ -68,7 +71,7 @@ class Choice:
         if self.lean is not None and self.lean.little:
             said.append(
                 "Your backbone hardly reads this cue: plain training is right on "
-                f"{100 * self.lean.unusual:.1f}% of the validation images that go against the "
+                f"{100 * self.lean.unusual:.1f}% of the images that go against the "
                 f"finding and on {100 * self.lean.usual:.1f}% of those that go with it "
                 f"(standard error of the difference {100 * self.lean.error:.1f})."
             )
@@ -80,6 +83,7 @@ class Choice:
             "sentences": self.sentences,
             "erm": vars(self.erm),
             "d2cp": vars(self.d2cp),
+            "gain": vars(self.gain),
         }
         if self.lean is not None:
             whole["lean"] = {**vars(self.lean), "little": self.lean.little}
@@ -100,7 +104,7 @@ def standard_error(accuracy: Floats, n: Ints) -> Floats:
     return error
 
 
-def lean(right: Bools, y: Ints, value: Ints, usual: Ints) -> Lean | None:
+def lean(right: Floats, y: Ints, value: Ints, usual: Ints) -> Lean | None:
     """`usual` is each class's most frequent value in training."""
     accuracies, variances = [], []
     for label in np.unique(y):
@@ -116,25 +120,28 @@ def lean(right: Bools, y: Ints, value: Ints, usual: Ints) -> Lean | None:
     return Lean(float(with_it), float(against), float(np.sqrt(sum(variances)) / len(variances)))
 
 
-def choose(erm: Bools, d2cp: Bools, y: Ints, value: Ints, usual: Ints) -> Choice:
-    """`erm` and `d2cp` say which validation images each answers right.
+def choose(
+    erm: Floats, d2cp: Floats, y: Ints, value: Ints, usual: Ints, images: str = "validation images"
+) -> Choice:
+    """`erm` and `d2cp` say of images that neither was trained on how often each is answered right.
 
-    D2CP is shipped unless its worst mined group is below plain training's, or above it by less
-    than a standard error at the price of a lower mean over groups.
+    Groups are the images of a class with and against the finding. D2CP is shipped where its worst
+    group is surely above plain training's: a tie goes to plain training, which needs no finding.
     """
-    groups = (int(value.max()) + 1) * y + value
+    groups = 2 * y + (value != usual[y])
     before, after = Standing.of(erm, groups), Standing.of(d2cp, groups)
-    gain, mean_gain = after.worst_group - before.worst_group, after.group_mean - before.group_mean
+    gain = paired_gain(erm, d2cp, groups)
     figures = (
-        f"worst suspected group on validation {100 * after.worst_group:.1f}% (plain training "
-        f"{100 * before.worst_group:.1f}%), mean over groups {100 * after.group_mean:.1f}% "
-        f"({100 * before.group_mean:.1f}%)"
+        f"worst suspected group {100 * after.worst_group:.1f}% beside "
+        f"{100 * before.worst_group:.1f}% of plain training ({gain}), mean over groups "
+        f"{100 * after.group_mean:.1f}% beside {100 * before.group_mean:.1f}%; "
+        f"{len(y):,} {images}"
     )
-    shipped: Shipped = "d2cp"
-    if gain < 0 or (gain < after.error and mean_gain < 0):
-        shipped = "erm"
-        verdict = "below plain training" if gain < 0 else "no clear gain and a lower mean"
-        reason = f"Plain training is recommended; D2CP does harm here by validation, {verdict}: "
-    else:
+    shipped: Shipped = "d2cp" if gain.surely >= SURE else "erm"
+    if shipped == "d2cp":
         reason = "D2CP is recommended: "
-    return Choice(shipped, f"{reason}{figures}.", before, after, lean(erm, y, value, usual))
+    elif gain.worst_group < 0:
+        reason = "Plain training is recommended; D2CP does harm here, "
+    else:
+        reason = "Plain training is recommended; D2CP is not surely better here, "
+    return Choice(shipped, f"{reason}{figures}.", before, after, gain, lean(erm, y, value, usual))

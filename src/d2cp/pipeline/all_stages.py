@@ -32,5 +32,5 @@ def run_stages(
         labels = labels_of(context, found, bits)
         models = {"erm": train(context, "erm", control_labels(context))} if control else {}
         ahead.clear()
-    models["debias"] = train(context, "debias", labels)
+    models["debias"] = train(context, "debias", labels, control=models.get("erm"))
     evaluate(context, found, models)

@@ -17,7 +17,8 @@ from d2cp.core.processes import is_main
 from d2cp.data.pixels import centre_view
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.debias.adapters import AdapterClassifier
-from d2cp.debias.labels import selection_used
+from d2cp.debias.evidence import load_evidence
+from d2cp.debias.labels import rule_name
 from d2cp.debias.logits import predict_logits
 from d2cp.debias.trained_files import Artifact
 from d2cp.evaluate.choice import Choice, choose
@@ -51,7 +52,7 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
             for stage, artifact in models.items()
         }
         answers = {name: p.argmax(1) for name, p in shares.items()}
-        rules = {METHOD[k]: selection_used(model.trained.config) for k, model in models.items()}
+        rules = {METHOD[k]: rule_name(model.trained.config) for k, model in models.items()}
         write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
         if found.scan is not None:
@@ -142,14 +143,20 @@ def _reliance(
 
 
 def _choice(context: Context, found: Discovery, rows: Ints, answers: dict[str, Ints]) -> Choice:
-    """By the validation images and their mined values."""
+    """By the evidence of the searches on frozen features, else by validation images; by mined
+    values in either case."""
     table = context.blind
-    inside = table.split[rows] == SPLIT_NAMES.index("val")
-    these, train = rows[inside], table.rows("train")
-    right = {name: predicted[inside] == table.y[these] for name, predicted in answers.items()}
+    train = table.rows("train")
     counts = np.zeros((table.n_classes, found.values), np.int64)
     np.add.at(counts, (table.y[train], found.pseudo[train]), 1)
     usual = counts.argmax(axis=1)
+    held = load_evidence(context.run.path / "debias")
+    if held is not None:
+        these, images = held.rows, "images that the models behind these figures were not trained on"
+        return choose(held.erm, held.d2cp, table.y[these], found.pseudo[these], usual, images)
+    inside = table.split[rows] == SPLIT_NAMES.index("val")
+    these = rows[inside]
+    right = {n: (a[inside] == table.y[these]).astype(np.float64) for n, a in answers.items()}
     return choose(right["erm"], right["d2cp"], table.y[these], found.pseudo[these], usual)
 
 

@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from d2cp.backbone import load_backbone
 from d2cp.backbone.identity import backbone_key
 from d2cp.config.debias import DebiasConfig
-from d2cp.core.arrays import UNKNOWN
+from d2cp.core.arrays import UNKNOWN, Floats
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.progress import progress
+from d2cp.debias.cross_fit import Fold, folds_of, held_out, solved
+from d2cp.debias.evidence import Evidence, evidence, save_evidence, search_held_out
 from d2cp.debias.labels import Labels, selection_used
 from d2cp.debias.settings_search import Draw, draw_settings, drawn_names, search
+from d2cp.debias.soft_values import value_shares
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
-from d2cp.debias.training_tiers import spurious_solution
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.environment_bits import Bits
@@ -44,10 +46,18 @@ def labels_of(context: Context, found: Discovery, bits: Bits) -> Labels:
         val=table.rows("val"),
         a=pseudo.labels,
         values=pseudo.values,
+        shares=_shares(context, found),
         y_xrm=bits.y,
         a_xrm=bits.a,
         true_a=table.a if wants_truth else None,
     )
+
+
+def _shares(context: Context, found: Discovery) -> Floats | None:
+    config, table = context.config.debias, context.blind
+    if config.tier != "features" or not config.soft_values or config.pseudo_source != "cbcm":
+        return None
+    return value_shares(found.score, found.pseudo, table.y, table.rows("train"), table.n_classes)
 
 
 def control_labels(context: Context) -> Labels:
@@ -79,15 +89,22 @@ def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
     return plain(config)
 
 
-def train(context: Context, which: Which, labels: Labels) -> Artifact:
+def train(
+    context: Context, which: Which, labels: Labels, *, control: Artifact | None = None
+) -> Artifact:
+    """The model of a stage; on frozen features with evidence of how it does beside `control`."""
     settings = settings_of(which, context.config.debias)
     inputs = context.inputs(which)
 
     def make(folder: Path) -> None:
         checkpointer = context.checkpointer(which, inputs)
-        trained, draws = fit_model(context, which, labels, settings, checkpointer, context.log)
+        trained, draws, found = fit_model(
+            context, which, labels, settings, checkpointer, context.log, control
+        )
         context.say(f"{which}: trainable parameters, {trained.parameters}")
         save_artifact(folder, artifact_of(context, labels, trained, draws))
+        if found is not None:
+            save_evidence(folder, found)
 
     return load_artifact(context.stage(which, inputs, make))
 
@@ -99,10 +116,12 @@ def fit_model(
     settings: DebiasConfig,
     checkpointer: Checkpointer,
     log: MetricsLog | None = None,
-) -> tuple[Trained, list[Draw]]:
-    """Prompts as `settings` say, or, on frozen features, the best of a search and what it tried."""
+    control: Artifact | None = None,
+) -> tuple[Trained, list[Draw], Evidence | None]:
+    """Prompts as `settings` say, or, on frozen features, the best of a search, what it tried, and
+    how such a choice does beside the control's."""
     if settings.tier == "features":
-        return _search(context, which, labels, settings)
+        return _search(context, which, labels, settings, control)
     trained = train_d2cp(
         load_backbone(context.config.backbone),
         context.images(settings.resize),
@@ -114,7 +133,7 @@ def fit_model(
         log=log,
         quiet=context.quiet,
     )
-    return trained, []
+    return trained, [], None
 
 
 def artifact_of(
@@ -129,34 +148,66 @@ def artifact_of(
 
 
 def _search(
-    context: Context, which: Which, labels: Labels, settings: DebiasConfig
-) -> tuple[Trained, list[Draw]]:
+    context: Context,
+    which: Which,
+    labels: Labels,
+    settings: DebiasConfig,
+    control: Artifact | None,
+) -> tuple[Trained, list[Draw], Evidence | None]:
     """The control gets as many draws as the method."""
-    seed, names = context.config.seed, drawn_names(settings)
-    drawn = draw_settings(settings, settings.feature_draws, names, seed=seed)
+    seed = context.config.seed
     features = load_features(context.run.path / "features")
     size = load_backbone(context.config.backbone).parameter_count
-    solution = None
-    if settings.dual_branch and settings.spurious_fit == "solved":
-        solution = spurious_solution(features, labels, settings, seed=seed)
-        read = ", ".join(f"{100 * share:.0f}%" for share in solution.read)
-        context.say(
-            f"{which}: {solution.kept} spurious directions removed; held-out images read by one "
-            f"after another: {read}"
+    names = drawn_names(settings)
+    drawn = draw_settings(settings, settings.feature_draws, names, seed=seed)
+    folds = [Fold(labels.train, labels.val)]
+    if settings.use_pseudo:
+        folds = folds_of(labels, settings.feature_folds, seed=seed)
+        folds = solved(folds, features, labels, settings, seed=seed)
+        _say_directions(context, which, folds[0])
+
+    def train_one(config: DebiasConfig) -> Trained:
+        return train_on_features(
+            features,
+            labels,
+            config,
+            seed=seed,
+            backbone_parameters=size,
+            stage=which,
+            solution=folds[0].solution,
         )
+
     with progress(len(drawn), which, quiet=context.quiet) as bar:
 
-        def train_one(config: DebiasConfig) -> Trained:
-            trained = train_on_features(
-                features,
-                labels,
-                config,
-                seed=seed,
-                backbone_parameters=size,
-                stage=which,
-                solution=solution,
-            )
-            bar.step(len(labels.train))
-            return trained
+        def step() -> None:
+            bar.step(sum(len(fold.train) for fold in folds))
 
-        return search(drawn, names, train_one)
+        if not _by_held_out(settings, folds):
+            return *search(drawn, names, train_one, step=step), None
+        found, config, draws = search_held_out(
+            features, labels, folds, drawn, names, seed=seed, step=step
+        )
+        trained = train_one(config)
+    if control is None:
+        return trained, draws, None
+    plainly = held_out(features, labels, folds, [control.trained.config], seed=seed)
+    return trained, draws, evidence(plainly, found, labels)
+
+
+def _by_held_out(settings: DebiasConfig, folds: Sequence[Fold]) -> bool:
+    """Whether held-out answers choose: true groups are known of validation images alone, and XRM's
+    groups without mined ones are another rule."""
+    if settings.feature_folds == 0 or settings.selection == "val_true_groups":
+        return False
+    if settings.use_xrm and not settings.use_pseudo:
+        return False
+    return sum(len(fold.held) for fold in folds) > 0
+
+
+def _say_directions(context: Context, which: Which, fold: Fold) -> None:
+    if fold.solution is not None:
+        read = ", ".join(f"{100 * share:.0f}%" for share in fold.solution.read)
+        context.say(
+            f"{which}: {fold.solution.kept} spurious directions removed; held-out images read by "
+            f"one after another: {read}"
+        )

@@ -87,7 +87,7 @@ STAGES = (
         after=("data", "mine", "environments"),
         settings=lambda config: [asdict(config.debias), config.backbone],
         reads=("seed", "backbone", "debias"),
-        writes=("model.safetensors", "debias.json"),
+        writes=("model.safetensors", "debias.json", "evidence.safetensors"),
     ),
     Stage(
         name="evaluate",

@@ -16,11 +16,12 @@ Keys, stable under `schema` 1; what a run does not have is absent:
     results [{method, seed, split, selection, grouping, the columns of `evaluate.columns`,
               groups {"y,a": {name, n, accuracy}}, intervals {column: [low, high]}}],
     choice {model: "d2cp" | "erm", sentences, erm {worst_group, group_mean, error}, d2cp {…},
-            lean {usual, unusual, error, little}},
+            gain {worst_group, low, high, mean, surely}, lean {usual, unusual, error, little}},
     stages {stage: its summary, where it has one}, seconds {stage: s}
 `grouping` tells what the groups are: `true`, `pseudo` (suspected) or `class`. Attribute names,
 recall and balanced accuracy are there only where the data set names true attributes. `choice` is
-which classifier `d2cp export` ships, by validation's mined groups; without a control there is none.
+which classifier `d2cp export` ships, by mined groups of held-out images; without a control there is
+none.
 `gap` is the error rate against a finding minus that with it, `rise` whether it grew.
 """
 

@@ -34,7 +34,7 @@ def train_cell(cell: Cell, shared: Shared, folder: Path) -> dict[str, Any]:
     settings = settings_of(which, debias)
     labels = labels_of(context, shared.found, shared.bits)
     checkpoints = Checkpointer(cell.checkpoints, cell.identity)
-    trained, draws = fit_model(context, which, labels, settings, checkpoints)
+    trained, draws, _ = fit_model(context, which, labels, settings, checkpoints)
     save_artifact(folder, artifact_of(context, labels, trained, draws))
     predictor = _Predictor(context, trained.classifier(), trained.parameters.trained)
     results = scored(

@@ -1,0 +1,94 @@
+"""The search on frozen features: what every draw answers for images it was not trained on chooses
+one, and is kept as evidence of how good such a choice is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+from torch import Tensor
+
+from d2cp.config.debias import DebiasConfig
+from d2cp.core.arrays import Floats, Ints
+from d2cp.core.files import write_bytes
+from d2cp.debias.candidates import best, chosen_by_others, halves, scores
+from d2cp.debias.cross_fit import Fold, HeldOut, held_out
+from d2cp.debias.labels import Labels, sides
+from d2cp.debias.settings_search import Draw
+from d2cp.errors import RunError
+
+FILE = "evidence.safetensors"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of plain training and of the method, how often each image of `rows` is answered right by what
+    other images choose."""
+
+    rows: Ints
+    erm: Floats
+    d2cp: Floats
+
+
+def judged_by(labels: Labels, config: DebiasConfig) -> Ints:
+    """Groups of every row: with and against the finding in each class; the classes for a training
+    that knows of none."""
+    return sides(labels) if config.use_pseudo else labels.y
+
+
+def search_held_out(
+    features: Tensor,
+    labels: Labels,
+    folds: Sequence[Fold],
+    settings: Sequence[DebiasConfig],
+    names: Sequence[str],
+    *,
+    seed: int,
+    step: Callable[[], None],
+) -> tuple[HeldOut, DebiasConfig, list[Draw]]:
+    """What was answered; the best draw with the number of steps at which it was best; what was
+    tried, with the accuracy that chose."""
+    found = held_out(features, labels, folds, settings, seed=seed, step=step)
+    right = found.answers == labels.y[found.rows]
+    groups = judged_by(labels, settings[0])[found.rows]
+    draw, state = best(right, groups)
+    steps = int(found.steps[state])
+    reached = scores(right, groups).max(axis=1)
+    draws = [
+        Draw({name: getattr(config, name) for name in names}, (float(score),))
+        for config, score in zip(settings, reached, strict=True)
+    ]
+    return found, replace(settings[draw], max_steps=steps, evaluate_every=steps), draws
+
+
+def evidence(erm: HeldOut, d2cp: HeldOut, labels: Labels) -> Evidence:
+    """Of two searches that answered for the same rows. The control's may be of one candidate, which
+    has then been chosen before; that favours it a little."""
+    rows = d2cp.rows
+    groups, y = sides(labels)[rows], labels.y[rows]
+    choosing = halves(groups)
+    return Evidence(
+        rows,
+        chosen_by_others(erm.answers == y, y, choosing),
+        chosen_by_others(d2cp.answers == y, groups, choosing),
+    )
+
+
+def save_evidence(folder: Path, found: Evidence) -> None:
+    write_bytes(folder / FILE, save({"rows": found.rows, "erm": found.erm, "d2cp": found.d2cp}))
+
+
+def load_evidence(folder: Path) -> Evidence | None:
+    """None where a stage has none: prompts are not trained again and again."""
+    if not (folder / FILE).is_file():
+        return None
+    try:
+        return Evidence(**load((folder / FILE).read_bytes()))
+    except (SafetensorError, OSError, TypeError, ValueError) as error:
+        raise RunError(
+            f"{folder / FILE} cannot be read: {error}",
+            remedy=f"delete {folder} and run again: the other stages are kept",
+        ) from error

@@ -1,0 +1,80 @@
+"""How surely an image has a value, from the score that the value was cut from.
+
+Where nine of ten images of a class have its usual value, a score that is wrong one time in ten
+calls as many images unusual by mistake as rightly. So the score is read with the class in mind: two
+bells over it, one a value, the same for all classes, in shares of each class's own. The sampler
+then gives every image its part in either group, and more to the unusual one as values are unsure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from d2cp.core.arrays import Floats, Ints
+
+ROUNDS = 100  # of expectation and maximisation over the shares
+SPREAD = 1.4826  # deviation of a bell whose median deviation is 1
+MOST = 2.0
+FACTORS = np.linspace(1.0, MOST, 11)
+LEAST = 5.0  # images that a group counts at least: an empty one gets no weight out of nothing
+
+
+def value_shares(score: Floats, a: Ints, y: Ints, train: Ints, classes: int) -> Floats | None:
+    """[N, 2]: how surely each row has value 0 and value 1. None where values are not a cut of the
+    score: several findings, more than two values, or values that a person gave."""
+    if set(np.unique(a[train])) != {0, 1} or score[a == 0].max() > score[a == 1].min():
+        return None
+    counts = np.zeros((classes, 2), np.int64)
+    np.add.at(counts, (y[train], a[train]), 1)
+    usual = counts.argmax(axis=1)
+    logs = np.stack([_bell(score, _typical(score, a, y, train, usual, v)) for v in (0, 1)], axis=1)
+    likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+    known = np.maximum(y, 0)  # a class that is not known is nobody's business: no such row trains
+    share = (counts + 1) / (counts + 1).sum(axis=1, keepdims=True)
+    for _ in range(ROUNDS):
+        found = _normal(share[known[train]] * likely[train])
+        share = np.stack([found[y[train] == c].mean(axis=0) for c in range(classes)])
+    return _normal(share[known] * likely)
+
+
+def soft_weights(y: Ints, shares: Floats, alpha: float) -> Floats:
+    """w_i = p_i (N / N_y)^alpha + f q_i (N / M_y)^alpha: p_i how surely an image has its class's
+    usual value, q_i the other one, N_y and M_y their sums in the class. f, 1 to `MOST`, is the
+    least with which the images that truly have the other value get, as far as is known, the weight
+    that sure values would give them. A class keeps its weight; all sure: `sample_weights`."""
+    weights: Floats = np.zeros(len(y))
+    for label in np.unique(y):
+        own = shares[y == label]
+        usual = int(own.sum(axis=0).argmax())
+        q = own[:, 1 - usual]
+        sizes = np.maximum([(1 - q).sum(), q.sum()], LEAST)
+        with_it, against = (len(y) / sizes) ** alpha
+        wanted = sizes[1] * against / (sizes * [with_it, against]).sum()
+        for factor in FACTORS:
+            found = (1 - q) * with_it + factor * q * against
+            if (found * q).sum() >= (1 - 1e-9) * wanted * found.sum():
+                break
+        weights[y == label] = found * (sizes * [with_it, against]).sum() / found.sum()
+    return weights
+
+
+def _typical(
+    score: Floats, a: Ints, y: Ints, train: Ints, usual: Ints, value: int
+) -> tuple[float, float]:
+    """Middle and deviation of a value's scores: of the classes that usually have it, whose few
+    others do not move a median; where no class does, of the images that are called so."""
+    of_classes = usual[y[train]] == value
+    scores = score[train][of_classes if of_classes.any() else a[train] == value]
+    middle = float(np.median(scores))
+    return middle, max(SPREAD * float(np.median(np.abs(scores - middle))), 1e-6)
+
+
+def _bell(score: Floats, of: tuple[float, float]) -> Floats:
+    middle, deviation = of
+    log: Floats = -0.5 * ((score - middle) / deviation) ** 2 - np.log(deviation)
+    return log
+
+
+def _normal(p: Floats) -> Floats:
+    whole: Floats = p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
+    return whole
