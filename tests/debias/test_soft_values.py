@@ -18,7 +18,7 @@ def planted(n: int = 4000, usual: float = 0.95, apart: float = 2.4):
 
 def test_shares_are_as_right_as_they_say_and_the_values_are_not() -> None:
     score, a, y, true, rows = planted()
-    found = value_shares(score, a, y, rows, 2)
+    found = value_shares(score, a, y, rows, rows[:0], 2)
     assert found is not None and np.allclose(found.sum(axis=1), 1)
     against = a != y
     assert np.mean(true[against] == a[against]) < 0.45, "most are called so by mistake"
@@ -28,7 +28,7 @@ def test_shares_are_as_right_as_they_say_and_the_values_are_not() -> None:
 
 def test_true_groups_come_closer_to_equal_shares() -> None:
     score, a, y, true, rows = planted()
-    found = value_shares(score, a, y, rows, 2)
+    found = value_shares(score, a, y, rows, rows[:0], 2)
     groups = 2 * y + true
 
     def spread(weights: np.ndarray) -> float:
@@ -58,6 +58,19 @@ def test_values_that_are_no_cut_of_the_score_are_taken_as_they_are() -> None:
     score, a, y, _, rows = planted(200)
     by_hand = a.copy()
     by_hand[score.argmax()] = 0
-    assert value_shares(score, by_hand, y, rows, 2) is None
-    assert value_shares(score, a + (score > 3), y, rows, 2) is None, "three values"
-    assert value_shares(score, np.zeros_like(a), y, rows, 2) is None
+    assert value_shares(score, by_hand, y, rows, rows[:0], 2) is None
+    assert value_shares(score, a + (score > 3), y, rows, rows[:0], 2) is None, "three values"
+    assert value_shares(score, np.zeros_like(a), y, rows, rows[:0], 2) is None
+
+
+def test_validation_has_shares_of_its_own() -> None:
+    """There half of each class have either value: the same score says more of an unusual image."""
+    score, a, y, _, _ = planted(usual=0.95)
+    even, a_even, y_even, true_even, _ = planted(usual=0.5)
+    n = len(y)
+    both = (np.r_[score, even], np.r_[a, a_even], np.r_[y, y_even])
+    found = value_shares(*both, np.arange(n), np.arange(n, 2 * n), 2)
+    assert found is not None
+    unusual = found[np.arange(n, 2 * n), 1 - y_even]
+    assert unusual.mean() == pytest.approx(np.mean(true_even != y_even), abs=0.07)
+    assert found[:n][np.arange(n), 1 - y].mean() < 0.1

@@ -10,24 +10,25 @@ import numpy as np
 
 from d2cp.core.arrays import Bools, Floats, Ints
 from d2cp.core.rng import numpy_generator
+from d2cp.debias.sides import side_weights
 
 HALVINGS = 25
 
 
-def scores(right: Bools, groups: Ints) -> Floats:
-    """[draws, states] of right [draws, states, n]: accuracy in the worst group, and a thousandth of
-    the mean over groups for ties; averages of a state and its neighbours, since a state that is
-    good alone is good by chance."""
-    shares = np.stack([right[..., groups == g].mean(axis=-1) for g in np.unique(groups)])
-    plain: Floats = shares.min(axis=0) + 1e-3 * shares.mean(axis=0)
+def scores(right: Bools, y: Ints, against: Floats) -> Floats:
+    """[draws, states] of right [draws, states, n]: accuracy on the worst side of a class, and a
+    thousandth of the mean over sides for ties; averages of a state and its neighbours, since a
+    state that is good alone is good by chance. `against` the finding, all 0 where there is none."""
+    shares = right.astype(np.float64) @ side_weights(y, against).T
+    plain: Floats = shares.min(axis=-1) + 1e-3 * shares.mean(axis=-1)
     states = plain.shape[1]
     near = [plain[:, max(0, j - 1) : j + 2].mean(axis=1) for j in range(states)]
     return np.stack(near, axis=1)
 
 
-def best(right: Bools, groups: Ints) -> tuple[int, int]:
+def best(right: Bools, y: Ints, against: Floats) -> tuple[int, int]:
     """Draw and state; the first draw and the last state of equals."""
-    found = scores(right, groups)
+    found = scores(right, y, against)
     draw = int(found.max(axis=1).argmax())
     state = int(np.flatnonzero(found[draw] == found[draw].max())[-1])
     return draw, state
@@ -45,11 +46,11 @@ def halves(groups: Ints, *, seed: int = 0) -> list[Bools]:
     return made
 
 
-def chosen_by_others(right: Bools, judged: Ints, choosing: list[Bools]) -> Floats:
-    """[n]: how often an image is answered right by what halves without it choose by `judged`."""
+def chosen_by_others(right: Bools, y: Ints, against: Floats, choosing: list[Bools]) -> Floats:
+    """[n]: how often an image is answered right by what halves without it choose."""
     found, times = np.zeros(right.shape[-1]), np.zeros(right.shape[-1])
     for half in choosing:
-        draw, state = best(right[..., half], judged[half])
+        draw, state = best(right[..., half], y[half], against[half])
         found[~half] += right[draw, state, ~half]
         times[~half] += 1
     share: Floats = found / times

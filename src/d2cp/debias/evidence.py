@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from torch import Tensor
@@ -16,7 +17,7 @@ from d2cp.core.arrays import Floats, Ints
 from d2cp.core.files import write_bytes
 from d2cp.debias.candidates import best, chosen_by_others, halves, scores
 from d2cp.debias.cross_fit import Fold, HeldOut, held_out
-from d2cp.debias.labels import Labels, sides
+from d2cp.debias.labels import Labels, against, sides
 from d2cp.debias.settings_search import Draw
 from d2cp.errors import RunError
 
@@ -29,14 +30,15 @@ class Evidence:
     other images choose."""
 
     rows: Ints
+    against: Floats  # how surely each goes against the finding
     erm: Floats
     d2cp: Floats
 
 
-def judged_by(labels: Labels, config: DebiasConfig) -> Ints:
-    """Groups of every row: with and against the finding in each class; the classes for a training
-    that knows of none."""
-    return sides(labels) if config.use_pseudo else labels.y
+def judged_by(labels: Labels, config: DebiasConfig) -> Floats:
+    """How surely every row goes against the finding; not at all for a training that knows of
+    none, which is judged by its classes."""
+    return against(labels) if config.use_pseudo else np.zeros(len(labels.y))
 
 
 def search_held_out(
@@ -53,10 +55,10 @@ def search_held_out(
     tried, with the accuracy that chose."""
     found = held_out(features, labels, folds, settings, seed=seed, step=step)
     right = found.answers == labels.y[found.rows]
-    groups = judged_by(labels, settings[0])[found.rows]
-    draw, state = best(right, groups)
+    y, side = labels.y[found.rows], judged_by(labels, settings[0])[found.rows]
+    draw, state = best(right, y, side)
     steps = int(found.steps[state])
-    reached = scores(right, groups).max(axis=1)
+    reached = scores(right, y, side).max(axis=1)
     draws = [
         Draw({name: getattr(config, name) for name in names}, (float(score),))
         for config, score in zip(settings, reached, strict=True)
@@ -68,17 +70,18 @@ def evidence(erm: HeldOut, d2cp: HeldOut, labels: Labels) -> Evidence:
     """Of two searches that answered for the same rows. The control's may be of one candidate, which
     has then been chosen before; that favours it a little."""
     rows = d2cp.rows
-    groups, y = sides(labels)[rows], labels.y[rows]
-    choosing = halves(groups)
+    side, y = against(labels)[rows], labels.y[rows]
+    choosing = halves(sides(labels)[rows])
     return Evidence(
         rows,
-        chosen_by_others(erm.answers == y, y, choosing),
-        chosen_by_others(d2cp.answers == y, groups, choosing),
+        side,
+        chosen_by_others(erm.answers == y, y, np.zeros(len(y)), choosing),
+        chosen_by_others(d2cp.answers == y, y, side, choosing),
     )
 
 
 def save_evidence(folder: Path, found: Evidence) -> None:
-    write_bytes(folder / FILE, save({"rows": found.rows, "erm": found.erm, "d2cp": found.d2cp}))
+    write_bytes(folder / FILE, save(vars(found)))
 
 
 def load_evidence(folder: Path) -> Evidence | None:

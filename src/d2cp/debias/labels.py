@@ -52,6 +52,16 @@ def sides(labels: Labels) -> Ints:
     return 2 * labels.y + against
 
 
+def against(labels: Labels) -> Floats:
+    """[rows]: how surely each goes against the finding; 0 or 1 where values are taken as is."""
+    hard = sides(labels) % 2
+    if labels.shares is None:
+        return hard.astype(np.float64)
+    a = _given(labels.a, "pseudo labels", "use_pseudo")
+    usual = np.where(hard == 1, 1 - a, a)  # of two values: others have no shares
+    return 1 - labels.shares[np.arange(len(usual)), usual]
+
+
 def training_groups(labels: Labels, config: DebiasConfig) -> Ints | None:
     """The grouping that the sampler balances; None for natural sampling."""
     if config.use_pseudo:

@@ -19,9 +19,12 @@ FACTORS = np.linspace(1.0, MOST, 11)
 LEAST = 5.0  # images that a group counts at least: an empty one gets no weight out of nothing
 
 
-def value_shares(score: Floats, a: Ints, y: Ints, train: Ints, classes: int) -> Floats | None:
-    """[N, 2]: how surely each row has value 0 and value 1. None where values are not a cut of the
-    score: several findings, more than two values, or values that a person gave."""
+def value_shares(
+    score: Floats, a: Ints, y: Ints, train: Ints, val: Ints, classes: int
+) -> Floats | None:
+    """[N, 2]: how surely each row has value 0 and value 1; other rows than `train` and `val` as if
+    they were of `train`. None where values are not a cut of the score: several findings, more than
+    two values, or values that a person gave."""
     if set(np.unique(a[train])) != {0, 1} or score[a == 0].max() > score[a == 1].min():
         return None
     counts = np.zeros((classes, 2), np.int64)
@@ -29,12 +32,13 @@ def value_shares(score: Floats, a: Ints, y: Ints, train: Ints, classes: int) -> 
     usual = counts.argmax(axis=1)
     logs = np.stack([_bell(score, _typical(score, a, y, train, usual, v)) for v in (0, 1)], axis=1)
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
-    known = np.maximum(y, 0)  # a class that is not known is nobody's business: no such row trains
-    share = (counts + 1) / (counts + 1).sum(axis=1, keepdims=True)
-    for _ in range(ROUNDS):
-        found = _normal(share[known[train]] * likely[train])
-        share = np.stack([found[y[train] == c].mean(axis=0) for c in range(classes)])
-    return _normal(share[known] * likely)
+    first = (counts + 1) / (counts + 1).sum(axis=1, keepdims=True)
+    share = _class_shares(likely[train], y[train], first)
+    found = _normal(share[np.maximum(y, 0)] * likely)  # a class may be unknown: no such row trains
+    if len(val):
+        own = _class_shares(likely[val], y[val], share)
+        found[val] = _normal(own[y[val]] * likely[val])
+    return found
 
 
 def soft_weights(y: Ints, shares: Floats, alpha: float) -> Floats:
@@ -56,6 +60,16 @@ def soft_weights(y: Ints, shares: Floats, alpha: float) -> Floats:
                 break
         weights[y == label] = found * (sizes * [with_it, against]).sum() / found.sum()
     return weights
+
+
+def _class_shares(likely: Floats, y: Ints, first: Floats) -> Floats:
+    """[classes, 2]: how frequent each value is among images of a class, from `first` on."""
+    share = first.copy()
+    for _ in range(ROUNDS):
+        found = _normal(share[y] * likely)
+        for label in np.unique(y):
+            share[label] = found[y == label].mean(axis=0)
+    return share
 
 
 def _typical(

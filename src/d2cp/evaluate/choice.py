@@ -14,6 +14,7 @@ import numpy as np
 from d2cp.core.arrays import Floats, Ints
 from d2cp.core.records import ChoiceRecord
 from d2cp.core.run_directory import RunDirectory
+from d2cp.debias.sides import classes_of, side_weights
 from d2cp.evaluate.paired import Gain, paired_gain
 
 FILE = "choice.json"
@@ -31,11 +32,11 @@ class Standing:
     error: float  # standard error of the worst group's accuracy
 
     @classmethod
-    def of(cls, right: Floats, groups: Ints) -> Standing:
-        _, index, n = np.unique(groups, return_inverse=True, return_counts=True)
-        accuracy = np.bincount(index, weights=right) / n
+    def of(cls, right: Floats, y: Ints, against: Floats) -> Standing:
+        parts = side_weights(y, against)
+        accuracy = parts @ right
         least = int(accuracy.argmin())
-        error = standard_error(accuracy, n)[least]
+        error = standard_error(accuracy, 1 / (parts**2).sum(axis=1))[least]
         return cls(float(accuracy[least]), float(accuracy.mean()), float(error))
 
 
@@ -97,40 +98,39 @@ def read_choice(run: RunDirectory) -> ChoiceRecord | None:
     return run.read("evaluate", FILE, ChoiceRecord)
 
 
-def standard_error(accuracy: Floats, n: Ints) -> Floats:
+def standard_error(accuracy: Floats, n: Floats) -> Floats:
     """Of a share; Agresti and Coull's two successes and two failures keep it above 0."""
     share = (accuracy * n + 2) / (n + 4)
     error: Floats = np.sqrt(share * (1 - share) / (n + 4))
     return error
 
 
-def lean(right: Floats, y: Ints, value: Ints, usual: Ints) -> Lean | None:
-    """`usual` is each class's most frequent value in training."""
+def lean(right: Floats, y: Ints, against: Floats) -> Lean | None:
+    """Mean over the classes that have images with and against the finding."""
     accuracies, variances = [], []
-    for label in np.unique(y):
-        sides = [(y == label) & ((value == usual[label]) == same) for same in (True, False)]
-        if all(side.any() for side in sides):
-            shares = np.array([right[side].mean() for side in sides])
+    for one in classes_of(y, against):
+        if one.sides == 2:
+            parts = side_weights(np.zeros(len(one.rows), np.int64), one.against)
+            shares = parts @ right[one.rows]
             accuracies.append(shares)
-            errors = standard_error(shares, np.array([side.sum() for side in sides]))
-            variances.append((errors**2).sum())
+            variances.append((standard_error(shares, 1 / (parts**2).sum(axis=1)) ** 2).sum())
     if not accuracies:
         return None
-    with_it, against = np.mean(accuracies, axis=0)
-    return Lean(float(with_it), float(against), float(np.sqrt(sum(variances)) / len(variances)))
+    with_it, unlike = np.mean(accuracies, axis=0)
+    return Lean(float(with_it), float(unlike), float(np.sqrt(sum(variances)) / len(variances)))
 
 
 def choose(
-    erm: Floats, d2cp: Floats, y: Ints, value: Ints, usual: Ints, images: str = "validation images"
+    erm: Floats, d2cp: Floats, y: Ints, against: Floats, images: str = "validation images"
 ) -> Choice:
-    """`erm` and `d2cp` say of images that neither was trained on how often each is answered right.
+    """`erm` and `d2cp` say of images that neither was trained on how often each is answered right;
+    `against` how surely each goes against the finding.
 
-    Groups are the images of a class with and against the finding. D2CP is shipped where its worst
-    group is surely above plain training's: a tie goes to plain training, which needs no finding.
+    D2CP is shipped where its worst group is surely above plain training's: a tie goes to plain
+    training, which needs no finding.
     """
-    groups = 2 * y + (value != usual[y])
-    before, after = Standing.of(erm, groups), Standing.of(d2cp, groups)
-    gain = paired_gain(erm, d2cp, groups)
+    before, after = Standing.of(erm, y, against), Standing.of(d2cp, y, against)
+    gain = paired_gain(erm, d2cp, y, against)
     figures = (
         f"worst suspected group {100 * after.worst_group:.1f}% beside "
         f"{100 * before.worst_group:.1f}% of plain training ({gain}), mean over groups "
@@ -140,8 +140,8 @@ def choose(
     shipped: Shipped = "d2cp" if gain.surely >= SURE else "erm"
     if shipped == "d2cp":
         reason = "D2CP is recommended: "
-    elif gain.worst_group < 0:
+    elif gain.high < 0:
         reason = "Plain training is recommended; D2CP does harm here, "
     else:
         reason = "Plain training is recommended; D2CP is not surely better here, "
-    return Choice(shipped, f"{reason}{figures}.", before, after, gain, lean(erm, y, value, usual))
+    return Choice(shipped, f"{reason}{figures}.", before, after, gain, lean(erm, y, against))

@@ -146,18 +146,17 @@ def _choice(context: Context, found: Discovery, rows: Ints, answers: dict[str, I
     """By the evidence of the searches on frozen features, else by validation images; by mined
     values in either case."""
     table = context.blind
-    train = table.rows("train")
-    counts = np.zeros((table.n_classes, found.values), np.int64)
-    np.add.at(counts, (table.y[train], found.pseudo[train]), 1)
-    usual = counts.argmax(axis=1)
     held = load_evidence(context.run.path / "debias")
     if held is not None:
-        these, images = held.rows, "images that the models behind these figures were not trained on"
-        return choose(held.erm, held.d2cp, table.y[these], found.pseudo[these], usual, images)
+        images = "images that the models behind these figures were not trained on"
+        return choose(held.erm, held.d2cp, table.y[held.rows], held.against, images)
     inside = table.split[rows] == SPLIT_NAMES.index("val")
-    these = rows[inside]
+    these, train = rows[inside], table.rows("train")
+    counts = np.zeros((table.n_classes, found.values), np.int64)
+    np.add.at(counts, (table.y[train], found.pseudo[train]), 1)
+    unusual = (found.pseudo != counts.argmax(axis=1)[table.y])[these].astype(np.float64)
     right = {n: (a[inside] == table.y[these]).astype(np.float64) for n, a in answers.items()}
-    return choose(right["erm"], right["d2cp"], table.y[these], found.pseudo[these], usual)
+    return choose(right["erm"], right["d2cp"], table.y[these], unusual)
 
 
 def _write_predictions(

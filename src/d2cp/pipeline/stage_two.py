@@ -57,7 +57,8 @@ def _shares(context: Context, found: Discovery) -> Floats | None:
     config, table = context.config.debias, context.blind
     if config.tier != "features" or not config.soft_values or config.pseudo_source != "cbcm":
         return None
-    return value_shares(found.score, found.pseudo, table.y, table.rows("train"), table.n_classes)
+    train, val = table.rows("train"), table.rows("val")
+    return value_shares(found.score, found.pseudo, table.y, train, val, table.n_classes)
 
 
 def control_labels(context: Context) -> Labels:
