@@ -4,12 +4,14 @@ Fidelity: the project's own method, `d2cp.debias`: mined pseudo groups, two bran
 null-space projection, XRM's auxiliary groups. Each image goes through two branches, which counts as
 two passes. On frozen features the spurious branch is a head that is solved before the class branch
 trains, which costs no pass (`debias.spurious_fit`), and the sampler draws groups in equal shares:
-the projection does what a larger alpha is for.
+the projection does what a larger alpha is for, and images whose mined value is unsure have a part
+in either group (`debias.soft_values`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from torch import Tensor, nn
@@ -17,13 +19,16 @@ from torch import Tensor, nn
 from d2cp.compare.contract import PRESET, Param, Params, Predictor, Spec
 from d2cp.compare.task import Logits, ModelPredictor, Task, trainable
 from d2cp.compare.tiers import FeatureSpace, PromptSpace, feature_space
-from d2cp.core.arrays import Rows
+from d2cp.core.arrays import Floats, Rows
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.labels import Labels
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.parameter_count import ParameterCount
+from d2cp.debias.sampler import drawn_order
+from d2cp.debias.soft_values import value_shares
 from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.train import training_weights
 from d2cp.debias.training_tiers import dual_adapter
 
 BRANCHES = 2
@@ -31,7 +36,12 @@ BRANCHES = 2
 
 def task_labels(task: Task) -> Labels:
     """The columns that stage 2 reads; test labels are not in a task, and stage 2 asks for none."""
-    mined = task.pseudo
+    mined, soft = task.pseudo, task.config.soft_values and task.space.tier == "features"
+    shares = None
+    if soft:
+        shares = value_shares(
+            mined.score, mined.attribute, task.y, task.train, task.val, task.classes
+        )
     return Labels(
         y=task.y,
         classes=task.classes,
@@ -39,6 +49,7 @@ def task_labels(task: Task) -> Labels:
         val=task.val,
         a=mined.attribute,
         values=mined.values,
+        shares=shares,
         y_xrm=mined.y_xrm,
         a_xrm=mined.a_xrm,
     )
@@ -86,7 +97,7 @@ class D2cp:
             classifier = model.classifier()
             return space.over(lambda images: classifier(space.backbone, images), rows)
 
-        self._train(task, objective, logits)
+        self._train(task, labels, objective, logits)
         classifier = model.classifier()
         return ModelPredictor(_WithBackbone(classifier, space), space, trainable(model))
 
@@ -100,24 +111,35 @@ class D2cp:
         if isinstance(model, SolvedDualAdapter):
             cost = 1
             task.notes.append(f"D2CP: {model.directions} spurious directions removed")
-        self._train(task, objective, lambda rows: space.over(model.classifier(), rows), cost)
+        self._train(
+            task, labels, objective, lambda rows: space.over(model.classifier(), rows), cost
+        )
         trained = ParameterCount.of(model, backbone=1).trained
         return ModelPredictor(model.classifier(), space, trained)
 
     def _train(
-        self, task: Task, objective: D2CPObjective, logits: Logits, cost: int = BRANCHES
+        self,
+        task: Task,
+        labels: Labels,
+        objective: D2CPObjective,
+        logits: Logits,
+        cost: int = BRANCHES,
     ) -> None:
-        groups = task.pseudo.groups(task)
-        alpha = task.config.alpha
+        weights = training_weights(labels, task.config)
+        assert weights is not None  # D2CP has groups
         task.fit(
             objective,
             objective,
             stage="d2cp",
             passes=task.budget,
-            order=lambda draws: task.weighted(groups, alpha, draws),
+            order=lambda draws: partial(_order, weights, draws, task.seed),
             logits=logits,
             cost=cost,
         )
+
+
+def _order(weights: Floats, draws: int, seed: int, epoch: int) -> Rows:
+    return drawn_order(weights, draws, seed=seed, epoch=epoch)
 
 
 class _WithBackbone(nn.Module):
