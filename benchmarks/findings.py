@@ -2,6 +2,7 @@
 
     python benchmarks/findings.py photos BIRDS --work DIR [--cues mark,cast] [--seeds 3]
     python benchmarks/findings.py digits MNIST --work DIR [--pairs mark+cast] [--permuted 40]
+    … --lines FILE: one JSON line a cell; a cell that is in the file already is not run again
 
 BIRDS and MNIST are as for benchmarks/planting.py. Every image is made once with and once without
 each cue; a cell of the grid is a choice among these, so that all of it is one pass of the lenses a
@@ -316,40 +317,76 @@ def main() -> None:
     parser.add_argument("--permuted", type=int, default=0, help="Runs with labels dealt anew.")
     parser.add_argument("--evidence", action="store_true", help="All findings of each cell.")
     parser.add_argument("--digits", type=int, default=4000)
-    parser.add_argument("--json", type=Path, help="Also write every line here.")
+    parser.add_argument("--lines", type=Path, help="One JSON line a cell; cells in it are kept.")
     given = parser.parse_args()
-    material, y, place = load(given.kind, given.source, given.work, given.digits)
+    kept = Kept(given.lines)
     lines: list[dict[str, Any]] = []
+    sources: list[tuple[Material, Ints, Ints]] = []
+
+    def source() -> tuple[Material, Ints, Ints]:
+        """Read when the first cell is not there yet."""
+        if not sources:
+            sources.append(load(given.kind, given.source, given.work, given.digits))
+        return sources[0]
+
     print(
         f"{'cue':14}{'share':>6}{'seed':>5}{'rank':>5}{'AUROC':>7}{'balanced':>9}{'p@10':>6}"
-        f"  verdict  strength  first  wrong  flips  control  name"
+        "  verdict  strength  first  name"
     )
     for text in (*filter(None, given.cues.split(",")), *filter(None, given.pairs.split(","))):
         names = text.split("+")
         shares = [float(s) for s in given.shares.split(",")] if len(names) == 1 else [0.95]
         for share in shares:
             for seed in range(given.first_seed, given.first_seed + given.seeds):
-                cell = cells(given.kind, y, place, dict.fromkeys(names, share), seed)
-                found, table = run_cell(material, cell, seed)
-                lines += [_line(text, name, share, seed, found, table, cell) for name in names]
-                for line in lines[-len(names) :]:
+
+                def cell_lines(
+                    text: str = text, names: list[str] = names, share: float = share, s: int = seed
+                ) -> Any:
+                    material, y, place = source()
+                    cell = cells(given.kind, y, place, dict.fromkeys(names, share), s)
+                    found, table = run_cell(material, cell, s)
+                    return [_line(text, name, share, s, found, table, cell) for name in names]
+
+                made = kept.get([given.kind, text, share, seed], cell_lines)
+                lines += made
+                for line in made:
                     _show(line, given.evidence)
-        material.variants = {k: v for k, v in material.variants.items() if k == ("",)}
-    alarms = [permuted(material, given.kind, y, place, seed) for seed in range(given.permuted)]
-    _summary(lines, alarms)
-    if given.json:
-        given.json.write_text(json.dumps({"lines": lines, "permuted": alarms}, indent=1))
+        for material, _, _ in sources:
+            material.variants = {k: v for k, v in material.variants.items() if k == ("",)}
+    alarms = []
+    for seed in range(given.permuted):
+        key = [given.kind, "permuted", seed]
+        alarms.append(kept.get(key, lambda seed=seed: permuted(*source(), given.kind, seed)))
+        print(f"labels dealt anew, seed {seed}: {alarms[-1][0]} {alarms[-1][1]:.2f}", flush=True)
+    _summary(lines, [outcome for outcome, _ in alarms])
 
 
-def permuted(material: Material, kind: str, y: Ints, place: Ints, seed: int) -> str:
+class Kept:
+    """Results by cell, one JSON line each: what a file has already is not run again."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.known: dict[str, Any] = {}
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                entry = json.loads(line)
+                self.known[json.dumps(entry["cell"])] = entry["result"]
+
+    def get(self, cell: list[Any], make: Callable[[], Any]) -> Any:
+        key = json.dumps(cell)
+        if key not in self.known:
+            self.known[key] = make()
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps({"cell": cell, "result": self.known[key]}) + "\n")
+        return self.known[key]
+
+
+def permuted(material: Material, y: Ints, place: Ints, kind: str, seed: int) -> tuple[str, float]:
     cell = cells(kind, y, place, {}, seed)
     dealt = np.random.default_rng(seed + 1000).permutation(cell.y)
     found, _ = run_cell(material, replace(cell, y=dealt), seed)
-    print(
-        f"labels dealt anew, seed {seed}: {found.outcome} {found.findings[0].strength:.2f}",
-        flush=True,
-    )
-    return found.outcome
+    return found.outcome, found.findings[0].strength
 
 
 def _line(

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from d2cp.scan.beyond import told_beyond
-from d2cp.scan.evidence import certainty, sure_and_wrong
+from d2cp.scan.evidence import certainty, of_the_class, sure_and_wrong, unlike_the_class
 from d2cp.scan.judge import FOUND, judge
 from d2cp.scan.names import describe, value_names
 from d2cp.scan.transplant import (
@@ -82,6 +82,21 @@ def test_sure_answers_are_contradicted_as_often_by_a_cue_and_never_by_the_class(
     assert sure_and_wrong(value, sure, cue)[0] == pytest.approx(1, abs=0.2)
     assert sure_and_wrong(value, sure, hard)[0] == 0
     assert certainty(np.array([[3.0, 1.0, 2.5]], np.float32), None).tolist() == [0.5]
+
+
+@pytest.mark.parametrize("apart", [0.3, 0.7, 1.2])
+def test_errors_about_the_class_itself_are_contradicted_as_two_normal_scores_are(apart):
+    draw = np.random.default_rng(0)
+    y = draw.integers(2, size=400_000)
+    score = draw.normal(size=len(y)) + apart * (2 * y - 1)
+    value = (score > 0).astype(np.int64)
+    ratio, error = sure_and_wrong(value, np.abs(score), y)
+    wrong = float(np.mean(value != y))
+    assert of_the_class(wrong) == pytest.approx(ratio, abs=max(0.01, 3 * error))
+    assert abs(unlike_the_class(ratio, wrong)) < 0.05
+    assert unlike_the_class(1.0, wrong) == 1
+    rising = [of_the_class(share) for share in (0.01, 0.1, 0.2, 0.3, 0.4, 0.49)]
+    assert rising == sorted(rising) and rising[0] >= 0 and rising[-1] < 1
 
 
 def test_values_of_two_classes_and_of_three():

@@ -58,3 +58,32 @@ def test_folds_are_even_and_do_not_look_at_labels():
     fold = assign_folds(103, 5, seed=3)
     assert np.bincount(fold).tolist() in ([21, 21, 21, 20, 20],)
     assert not np.array_equal(fold, assign_folds(103, 5, seed=4))
+
+
+def test_a_trusting_fit_is_ridge_on_features_scaled_by_their_own_moments():
+    draw = np.random.default_rng(2)
+    x = draw.normal(size=(80, 6)).astype(np.float32)
+    target = (x[:, :1] + 0.5 * draw.normal(size=(80, 1))).astype(np.float32)
+    fold = assign_folds(80, 4, seed=1)
+    fit = cross_fit(prepare(x, fold), target, 1.0)
+    for k in range(4):
+        a, b = x[fold != k].astype(float), target[fold != k, 0].astype(float)
+        moment = np.abs((a - a.mean(0)).T @ (b - b.mean()))
+        scale = moment / moment.max()
+        alone = literal((x * scale).astype(np.float32), fold, target[:, 0])
+        assert np.allclose(fit.held_out[fold == k, 0], alone[fold == k], atol=1e-3)
+        again = x[fold == k] @ fit.weight[k] + fit.intercept[k]
+        assert np.allclose(again, fit.held_out[fold == k], atol=1e-4)
+
+
+def test_a_cue_of_one_feature_among_many_is_told_better_by_a_trusting_fit():
+    draw = np.random.default_rng(3)
+    cue = draw.integers(2, size=600)
+    x = draw.normal(size=(600, 200)).astype(np.float32)
+    x[:, 7] += 1.5 * cue
+    y = np.where(draw.random(600) < 0.8, cue, 1 - cue)
+    folds = prepare(x, assign_folds(600, 5, seed=0))
+    target = y[:, None].astype(np.float32)
+    plain, trusting = (cross_fit(folds, target, t).held_out[:, 0] for t in (0.0, 2.0))
+    apart = [s[cue == 1].mean() - s[cue == 0].mean() for s in (plain, trusting)]
+    assert apart[1] > apart[0] + 0.1

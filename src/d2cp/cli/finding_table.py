@@ -96,6 +96,9 @@ def show_reliance(console: Console, reliance: dict[str, Any]) -> None:
         used = " (used)" if f["used"] else ""
         table.add_row(str(f["rank"]), Text(visible(f["name"]) + used), *figures, mark)
     console.print(table)
+    for f in reliance["findings"]:
+        if line := (f.get("transplant") or {}).get("sentence"):
+            console.print(f"  {f['rank']}. {visible(line)}", markup=False, soft_wrap=True)
 
 
 def points(value: float | None, interval: list[float] | None = None) -> str:

@@ -158,6 +158,7 @@ class ReliedFinding(TypedDict):
     change: NotRequired[float | None]
     change_interval: NotRequired[tuple[float, float] | None]
     rise: NotRequired[bool]
+    transplant: NotRequired[dict[str, Any] | None]
     sentence: str
 
 

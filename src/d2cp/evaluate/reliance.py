@@ -100,5 +100,19 @@ def _sentence(entry: Mapping[str, Any]) -> str:
     return f"Reliance {'ROSE' if entry['rise'] else 'fell'}{chance} {moved}."
 
 
+def transplant_sentence(moved: Mapping[str, Any], class_names: Sequence[str]) -> str:
+    """What putting the cue into other images does to each model; `moved` is of
+    `d2cp.scan.model_transplant`."""
+    parts = []
+    for name, words in ((BEFORE, "before"), (AFTER, "after")):
+        own = moved.get(name)
+        if own and own["gap"] is not None:
+            parts.append(
+                f"{words}, {own['flips']:.0%} of {own['images']} images go over to "
+                f"{class_names[moved['towards']]} (control {own['control']:.0%})"
+            )
+    return f"With its cue put in: {'; '.join(parts)}." if parts else ""
+
+
 def _points(value: float) -> str:
     return f"{100 * value:+.1f}"

@@ -14,6 +14,7 @@ from d2cp.core.arrays import Ints
 from d2cp.core.device import process_state
 from d2cp.core.files import write_json
 from d2cp.core.progress import progress
+from d2cp.core.text import visible
 from d2cp.disentangle.concept_files import load_concepts, load_model, save_concepts, save_model
 from d2cp.disentangle.concept_training import train_concepts
 from d2cp.disentangle.extract import extract
@@ -23,7 +24,7 @@ from d2cp.pipeline.context import Context
 from d2cp.pipeline.corrections import Corrections, load_corrections
 from d2cp.pipeline.discovered import SUMMARY, Discovery, load_discovery, write_labels
 from d2cp.pipeline.finding_attribute import attribute_of, chosen, first_found
-from d2cp.pipeline.finding_pictures import draw_pictures
+from d2cp.pipeline.finding_pictures import Movable, draw_pictures
 from d2cp.pipeline.scanning import scan_stage
 from d2cp.scan.as_concepts import finding_scalars
 from d2cp.scan.finding import Scan
@@ -102,6 +103,22 @@ def _excluded(context: Context, found: Scan | None, corrected: Corrections | Non
     return sorted(excluded)
 
 
+def _movable(context: Context, found: Scan | None) -> list[Movable]:
+    """The findings whose scores are concepts, for edits of the photos."""
+    if found is None:
+        return []
+    _, ranks = finding_scalars(found, context.table.rows("train"), _most(context))
+    first = context.config.disentangle.concepts - len(ranks)
+    made = []
+    for finding in found.findings:
+        own = tuple(first + i for i, rank in enumerate(ranks) if rank == finding.rank)
+        if own:
+            named = visible(f"finding {finding.rank} ({finding.name})")
+            words = tuple(visible(name) for name in finding.value_names)
+            made.append(Movable(named, f"edit-{finding.rank}", own, finding.value, words))
+    return made
+
+
 def _mined(
     context: Context, found: Scan | None, concepts: Path, corrected: Corrections | None
 ) -> Discovery:
@@ -136,7 +153,16 @@ def _mined(
         save_mined(mined, folder)
         write_labels(folder, context, pseudo, score)
         model = load_model(concepts).to(process_state().device)
-        pictures = draw_pictures(context, model, mined, known.scalars, mined_score, pseudo, folder)
+        pictures = draw_pictures(
+            context,
+            model,
+            mined,
+            known.scalars,
+            mined_score,
+            pseudo,
+            folder,
+            _movable(context, found),
+        )
         summary |= _against_truth(context, pseudo, known.scalars)
         summary |= {"corrected": _flips(corrected), "pictures": pictures}
         write_json(folder / SUMMARY, summary)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 
 from d2cp.core.arrays import Ints
 from d2cp.core.rng import numpy_generator
+from d2cp.core.text import visible
 from d2cp.disentangle.canvas import save_png
 from d2cp.disentangle.concept_model import ConceptModel
 from d2cp.disentangle.concept_pictures import (
@@ -21,6 +25,7 @@ from d2cp.disentangle.concept_pictures import (
     swap_picture,
     traversal_picture,
 )
+from d2cp.disentangle.edits import edit, edit_picture
 from d2cp.mine import Mined
 from d2cp.mine.histogram import histogram_picture
 from d2cp.pipeline.context import Context
@@ -28,6 +33,17 @@ from d2cp.pipeline.context import Context
 PER_CELL = 2
 MAX_SUBJECTS = 8
 MAX_CONCEPTS = 3
+
+
+@dataclass(frozen=True)
+class Movable:
+    """Something that can be moved in a photo: concepts, and the value of every row."""
+
+    name: str
+    file: str
+    concepts: tuple[int, ...]
+    value: Ints
+    value_names: tuple[str, ...] = ()
 
 
 def draw_pictures(
@@ -38,8 +54,10 @@ def draw_pictures(
     score: NDArray[np.float64],
     pseudo: Ints,
     folder: Path,
+    findings: Sequence[Movable] = (),
 ) -> list[dict[str, Any]]:
-    """Write `pictures/*.png`; returns what each shows, for the summary and the report."""
+    """Write `pictures/*.png`; returns what each shows, for the summary and the report. `findings`
+    are a scan's, drawn as edits of the photos beside the mined concepts."""
     table, config = context.blind, context.config
     store = context.images(config.disentangle.size)
     train = table.rows("train")
@@ -55,9 +73,21 @@ def draw_pictures(
         suffix = "" if concept is None else f"-{concept}"
         name = f"pictures/{kind}{suffix}.png"
         save_png(image, folder / name)
-        entry = {"file": name, "kind": kind, "title": title, "caption": caption}
+        about = "edit" if kind.startswith("edit") else kind
+        entry = {"file": name, "kind": about, "title": title, "caption": caption}
         listed.append(entry if concept is None else {**entry, "concept": concept})
 
+    own = Movable(named, "edit", tuple(concepts), pseudo)
+    same = any(set(f.concepts) == set(concepts) for f in findings)
+    for moved in (*findings, *(() if same else (own,))):
+        add(
+            _edits(context, model, moved, scalars),
+            moved.file,
+            None,
+            f"The photo itself, with {moved.name} moved",
+            "Compare the first two columns. The third shows the difference alone, enlarged: what "
+            "is coloured there is what the model takes this for.",
+        )
     add(
         swap_picture(model, subjects, lenders, concepts, labels),
         "swap",
@@ -103,6 +133,37 @@ def draw_pictures(
         "A clear gap at the threshold means that few images are in doubt.",
     )
     return listed
+
+
+def _edits(
+    context: Context, model: ConceptModel, moved: Movable, scalars: NDArray[np.float32]
+) -> Image.Image:
+    """Photos of every class and value, moved to the mean of their class with another value."""
+    table, config = context.blind, context.config
+    train = table.rows("train")
+    y, value = table.y[train], moved.value[train]
+    chosen, donors = subjects_and_donors(y, value, int(value.max()) + 1, config.seed)
+    store = context.images(config.disentangle.size)
+    subjects = encode(model, store, train[chosen], config.seed)
+    columns = list(moved.concepts)
+    target = subjects.scalars.clone()
+    for i, donor in enumerate(donors):
+        cell = train[(y == y[donor]) & (value == value[donor])]
+        target[i, columns] = torch.from_numpy(scalars[cell][:, columns].mean(0)).to(target)
+    edited, change = edit(
+        model, subjects.images, subjects.scalars, target, subjects.rows, config.seed
+    )
+    labels = [
+        f"{visible(table.class_names[y[one]])}{_moved_words(moved, value[one], value[donor])}"
+        for one, donor in zip(chosen, donors, strict=True)
+    ]
+    return edit_picture(subjects.images, edited, change, labels, moved.name)
+
+
+def _moved_words(moved: Movable, before: int, after: int) -> str:
+    if not moved.value_names:
+        return ""
+    return f": {moved.value_names[before]}, then {moved.value_names[after]}"
 
 
 def subjects_and_donors(y: Ints, pseudo: Ints, values: int, seed: int) -> tuple[Ints, Ints]:

@@ -28,10 +28,10 @@ from d2cp.evaluate.result import Grouping, score
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.frozen_features import load_features
+from d2cp.pipeline.model_flips import METHOD, add_transplants
 from d2cp.scan.finding import Scan
 from d2cp.scan.scanned_rows import ScannedRows
 
-METHOD = {"erm": "erm", "debias": "d2cp"}
 CHOICE, RELIANCE = "choice.json", "reliance.json"
 
 
@@ -56,7 +56,9 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
         write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
         if found.scan is not None:
-            write_json(folder / RELIANCE, _reliance(context, found, found.scan, rows, answers))
+            relied = _reliance(context, found, found.scan, rows, answers)
+            add_transplants(relied, context, found.scan, backbone, models)
+            write_json(folder / RELIANCE, relied)
         if len(models) == 2 and is_main():
             choice = _choice(context, found, rows, answers)
             write_json(folder / CHOICE, choice.to_dict())

@@ -110,6 +110,7 @@ def _reliance(lean: Mapping[str, Any] | None) -> dict[str, str] | None:
         "after": points(lean["d2cp"]["gap"]),
         "after_interval": spread(lean["d2cp"]["interval"]),
         "rise": _rise(lean),
+        "flips": visible((lean.get("transplant") or {}).get("sentence", "")),
         "sentence": visible(lean["sentence"]),
     }
 

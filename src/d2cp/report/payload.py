@@ -38,7 +38,15 @@ from d2cp.report.summary import read_reliance
 IMAGE_LIMIT = 400
 GRADCAM = "gradcam/gradcam.json"
 MANY = 10_000  # suspected values: no run has so many
-PICTURE_ORDER = ("extremes", "swap", "traversal", "attention", "reconstruction", "histogram")
+PICTURE_ORDER = (
+    "extremes",
+    "edit",
+    "swap",
+    "traversal",
+    "attention",
+    "reconstruction",
+    "histogram",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,9 @@ from d2cp.scan.targets import explained, one_hot, permuted
 NULL_ROWS = 4000
 """Rows on which the permutation null is computed, at most."""
 NULL_COLUMNS = 1000
+TRUST = 2.0
+"""How much less a feature counts that tells little by itself; chosen on planted marks."""
+SHARPENED = 2
 
 
 @dataclass(frozen=True)
@@ -70,16 +73,19 @@ class Search:
         return [self.sharpen(one) for one in direct] + found[len(direct) :]
 
     def sharpen(self, rough: Candidate) -> Candidate:
-        """Learn once more, from labels in which sure held-out answers overrule the class: what the
-        images have in common is then told with less noise than the class tells it."""
-        labels = overruled(rough.held_out, self.y)
-        target = one_hot(labels, self.classes)
-        parts = []
-        for lens in rough.lenses:
-            fit = cross_fit(self.lenses[lens], target)
-            weight = {lens: fit.weight}
-            parts.append(Candidate(lens, weight, fit.intercept, fit.held_out, rough.p_value))
-        return stack(parts, target, self.fold)
+        """Learn again, twice, from labels in which sure held-out answers overrule the class: what
+        the images have in common is then told with less noise than the class tells it. Features
+        that tell nothing by themselves are shrunk most."""
+        for _ in range(SHARPENED):
+            labels = overruled(rough.held_out, self.y)
+            target = one_hot(labels, self.classes)
+            parts = []
+            for lens in rough.lenses:
+                fit = cross_fit(self.lenses[lens], target, TRUST)
+                weight = {lens: fit.weight}
+                parts.append(Candidate(lens, weight, fit.intercept, fit.held_out, rough.p_value))
+            rough = stack(parts, target, self.fold)
+        return rough
 
     def place(self, new: Candidate, groups: list[list[Candidate]]) -> None:
         """Into the group whose first member it is most like, or a group of its own."""
@@ -92,7 +98,7 @@ class Search:
     def round(self, scores: list[Floats], step: int) -> Round:
         probability = explained(self.y, self.classes, scores)
         target = (self.target - probability).astype(np.float32)
-        fits = {name: cross_fit(folds, target) for name, folds in self.lenses.items()}
+        fits = {name: cross_fit(folds, target, TRUST) for name, folds in self.lenses.items()}
         effect = {k: float(correlations(f.held_out, target).mean()) for k, f in fits.items()}
         return Round(fits, effect, self.null(probability, step))
 

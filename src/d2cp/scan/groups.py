@@ -8,7 +8,7 @@ import numpy as np
 
 from d2cp.scan.batched import Ints
 from d2cp.scan.candidate import Candidate
-from d2cp.scan.evidence import certainty, sure_and_wrong
+from d2cp.scan.evidence import certainty, of_the_class, sure_and_wrong, unlike_the_class
 from d2cp.scan.likeness import follows
 from d2cp.scan.values import agreement, cut, values_of
 
@@ -70,10 +70,12 @@ def purest(best: Candidate, others: Sequence[Candidate], y: Ints) -> Candidate:
 
 
 def _purity(candidate: Candidate, y: Ints) -> tuple[float, float, float]:
-    """Agreement with the class beyond chance; how often sure answers are contradicted, relative to
-    all, and its standard error."""
+    """Agreement with the class beyond chance; how far sure answers are contradicted more often than
+    those of an equally good reading of the class itself, and its standard error."""
     threshold = cut(candidate.held_out, y)
     value = values_of(candidate.held_out, threshold)
     ratio, error = sure_and_wrong(value, certainty(candidate.held_out, threshold), y)
     classes = 2 if threshold is not None else candidate.held_out.shape[1]
-    return agreement(value, y) - 1 / classes, ratio, error
+    agreeing = agreement(value, y)
+    unlike = unlike_the_class(ratio, 1 - agreeing)
+    return agreeing - 1 / classes, unlike, error / (1 - of_the_class(1 - agreeing))

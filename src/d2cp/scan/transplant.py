@@ -138,7 +138,7 @@ def _pair(
             eyes.bank, reader, given, other_lenses(reader, tabled, donors), side
         )
         changed = paste(images, given, boxes)
-        compared = paste(images, given, _random_windows(images, draw))
+        compared = paste(images, given, random_windows(images, draw))
     else:
         change = CHANGES[lens]
         changed, compared = change(images, given), change(images, eyes.images(friends))
@@ -170,7 +170,7 @@ def window_of(images: Tensor) -> tuple[int, int]:
     return max(2, round(side * WINDOW[0])), max(2, round(side * WINDOW[1]))
 
 
-def _random_windows(images: Tensor, draw: np.random.Generator) -> list[tuple[int, int]]:
+def random_windows(images: Tensor, draw: np.random.Generator) -> list[tuple[int, int]]:
     height, width = window_of(images)
     side = images.shape[-1]
     tops = draw.integers(side - height + 1, size=len(images))
