@@ -6,6 +6,9 @@ import numpy as np
 
 from d2cp.scan.batched import Doubles, Floats, Ints
 
+SURE = 2 / 3
+"""Share of a value's pictures that are less sure than those of a pair."""
+
 
 def without_direction(features: Floats, value: Ints, y: Ints) -> Floats:
     """Features with the directions taken out in which the values differ within the classes."""
@@ -24,13 +27,13 @@ def matched_pairs(
 ) -> list[tuple[int, int]]:
     """(against, with): at most `each` pairs of every class, the most alike first.
 
-    The first picture's value speaks against its class, the second's for it; both are as sure as
-    the middle one of all pictures of their value, so that the two differ visibly: what is merely
+    The first picture's value speaks against its class, the second's for it; both are among the
+    surest third of all pictures of their value, so that the two differ visibly: what is merely
     misread is rarely that sure. No picture is in two pairs.
     """
     plain = without_direction(features, value, y)
-    middle = {int(v): float(np.median(sure[value == v])) for v in np.unique(value)}
-    least = np.array([middle[int(v)] for v in value])
+    bound = {int(v): float(np.quantile(sure[value == v], SURE)) for v in np.unique(value)}
+    least = np.array([bound[int(v)] for v in value])
     found = []
     for label in np.unique(y):
         against = _surer(np.flatnonzero((y == label) & (value != label)), sure, least)
