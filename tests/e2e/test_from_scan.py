@@ -11,6 +11,7 @@ from PIL import Image
 from d2cp.cli import main
 from d2cp.core.files import read_json, write_json
 from d2cp.disentangle.concept_files import load_concepts
+from d2cp.scan.bank import IMAGE_LENSES
 from d2cp.scan.scan_files import load_scan
 from e2e_settings import arguments
 
@@ -96,6 +97,9 @@ def test_reliance_before_and_after_is_in_show_and_report(repaired, capsys):
     for f in whole["reliance"]["findings"]:
         assert f["used"] and {"gap", "interval"} <= f["erm"].keys() & f["d2cp"].keys()
         assert f["rise"] == (f["change"] > 0)
+        seen = load_scan(repaired / "scan").findings[f["rank"] - 1].lens in IMAGE_LENSES
+        assert (f["transplant"] is not None) == seen
+        assert not seen or {"flips", "control", "gap"} <= f["transplant"]["d2cp"].keys()
     assert d2cp("show", repaired) == 0
     said = capsys.readouterr().out
     assert "Reliance on each finding" in said
@@ -157,4 +161,6 @@ def test_findings_are_concepts_that_the_model_draws(scanned, tmp_path):
         assert column[:240].std() == pytest.approx(1, abs=1e-3)
     found = read_json(tmp_path / "run" / "mine" / "summary.json")
     assert "sentence" in found["mined"] and found["findings"] == [1]
-    assert len(found["pictures"]) > 3
+    edits = [p for p in found["pictures"] if p["kind"] == "edit"]
+    assert {"pictures/edit-1.png", "pictures/edit-2.png"} <= {p["file"] for p in edits}
+    assert all((tmp_path / "run" / "mine" / p["file"]).exists() for p in found["pictures"])

@@ -18,7 +18,7 @@ from d2cp.scan.candidate import Candidate
 from d2cp.scan.eyes import Eyes, Features, look_at_all
 from d2cp.scan.finding import Reader, Scan
 from d2cp.scan.finding_search import Search
-from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
+from d2cp.scan.lenses.file_properties import facts_matrix, read_all
 from d2cp.scan.lenses.user_columns import column_features
 from d2cp.scan.measure import measure, ranked
 from d2cp.scan.transplant import PAIRS, Transplant, transplant_test
@@ -78,8 +78,7 @@ def table_features(table: Table, columns: Mapping[str, Sequence[str]]) -> Featur
     """What does not come from pixels, for every row."""
     found: Features = {}
     if isinstance(table.source, EncodedSource):
-        facts = [read_facts(table.source.read(row)) for row in range(len(table))]
-        matrix, _ = facts_matrix(facts)
+        matrix, _ = facts_matrix(read_all(table.source.read, len(table)))
         if matrix.shape[1]:
             found["file"] = matrix
     for name, values in columns.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ _MAKE, _MODEL, _SOFTWARE = 271, 272, 305
 _STANDARD_MEAN = 57.625
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileFacts:
     """`numbers` in the order of NUMBERS, and words by what they are about."""
 
@@ -61,6 +61,17 @@ def read_facts(data: bytes) -> FileFacts:
         quality,
     )
     return FileFacts(numbers, words)
+
+
+def read_all(read: Callable[[int], bytes], n: int) -> list[FileFacts]:
+    """The facts of n files; files with the same words share them: there are few kinds."""
+    shared: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    found = []
+    for row in range(n):
+        facts = read_facts(read(row))
+        words = shared.setdefault(tuple(facts.words.items()), facts.words)
+        found.append(FileFacts(facts.numbers, words))
+    return found
 
 
 def _quality(tables: object) -> float:
