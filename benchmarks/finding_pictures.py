@@ -1,10 +1,10 @@
 """Do a finding's pictures show what was planted? A mark on photographs, at one share.
 
-    python benchmarks/finding_pictures.py BIRDS --work DIR [--share 0.95] [--seeds 3]
+    python benchmarks/finding_pictures.py BIRDS --work DIR [--share 0.95] [--seeds 3] [--each 3]
 
 For each seed: on how many marked validation images the heat map's maximum lies inside the mark's
-box; of the matched pairs (training images), how many are of one class and how many differ in the
-mark. BIRDS and DIR are as for benchmarks/findings.py. True marks only score.
+box; of the matched pairs (training images, `--each` a class: the scan's pictures show 3), how many
+are of one class and how many differ in the mark. BIRDS and DIR are as for benchmarks/findings.py. True marks only score.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ def hits(
     return inside
 
 
-def pairs_of(cell: Cell, finding: Finding, eyes: KnownEyes, rows: Ints) -> list[tuple[int, int]]:
-    """Matched pairs of the rows, as the scan's pictures have them, three a class."""
+def pairs_of(
+    cell: Cell, finding: Finding, eyes: KnownEyes, rows: Ints, each: int
+) -> list[tuple[int, int]]:
+    """Matched pairs of the rows, made as those of the scan's pictures."""
     pixels = (eyes.images(rows).permute(0, 2, 3, 1).numpy() * 255).round().astype(np.uint8)
     small = np.stack([thumbnail(Image.fromarray(p)) for p in pixels]).reshape(len(rows), -1)
     sure = certainty(finding.scores[rows], finding.threshold)
     features = small.astype(np.float32) / np.float32(255)
-    found = matched_pairs(features, finding.value[rows], cell.y[rows], sure, each=3)
+    found = matched_pairs(features, finding.value[rows], cell.y[rows], sure, each)
     return [(int(rows[i]), int(rows[j])) for i, j in found]
 
 
@@ -62,12 +64,14 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--share", type=float, default=0.95)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--each", type=int, default=3)
     given = parser.parse_args()
     material, y, place = load("photos", given.source, given.work, 0)
     everywhere: list[bool] = []
     same: list[bool] = []
     other: list[bool] = []
-    for seed in range(given.seeds):
+    for seed in range(given.first_seed, given.first_seed + given.seeds):
         cell = cells("photos", y, place, {"mark": given.share}, seed)
         found, table = run_cell(material, cell, seed)
         _, eyes = open_cell(material, cell)
@@ -75,7 +79,7 @@ def main() -> None:
         finding, _ = score_cue(found, table, mark)
         val = table.rows("val")
         inside = hits(material, cell, found, finding, eyes, val[mark[val] == 1])
-        pairs = pairs_of(cell, finding, eyes, table.rows("train"))
+        pairs = pairs_of(cell, finding, eyes, table.rows("train"), given.each)
         everywhere += inside
         same += [bool(cell.y[a] == cell.y[b]) for a, b in pairs]
         other += [bool(mark[a] != mark[b]) for a, b in pairs]
