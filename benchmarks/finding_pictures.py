@@ -4,7 +4,8 @@
 
 For each seed: on how many marked validation images the heat map's maximum lies inside the mark's
 box; of the matched pairs (training images, `--each` a class: the scan's pictures show 3), how many
-are of one class and how many differ in the mark. BIRDS and DIR are as for benchmarks/findings.py. True marks only score.
+are of one class and how many differ in the mark. BIRDS and DIR are as for benchmarks/findings.py.
+True marks only score.
 """
 
 from __future__ import annotations
