@@ -11,6 +11,7 @@ from d2cp.scan.lenses import simple
 from d2cp.scan.lenses.patches import learn_dictionary
 from d2cp.scan.pairs import matched_pairs, without_direction
 from d2cp.scan.patch_heat import largest_drop, mean_drop, touching
+from d2cp.scan.transplant import telling_windows, window_of
 from d2cp.scan.transplants import frame
 
 SMALL = Bank(
@@ -51,6 +52,32 @@ def test_heat_of_a_layout_lens_is_where_its_weights_are(side: int) -> None:
     assert 36 <= row < 42 and 6 <= column < 12
     assert maps.shape == (2, 48, 48) and maps.max() == 1 and maps.min() == 0
     assert maps[0, :24].max() == 0
+
+
+def test_the_telling_window_covers_what_the_score_reads() -> None:
+    """Grey pictures with a patch that one entry of the dictionary was made of, at a known place."""
+    bank = Bank(
+        (learn_dictionary(torch.rand(6, 3, 72, 72, generator=_drawn(0)), 10, 8, 0, patches=400),)
+    )
+    weight = np.zeros(8)
+    weight[3] = 1.0
+    dictionary = bank.dictionaries[0]
+    pattern = torch.einsum("m,mcij->cij", dictionary.centres[3], dictionary.basis)
+    images = torch.full((2, 3, 144, 144), 0.5)
+    large = torch.nn.functional.interpolate(pattern[None], scale_factor=2.0)[0]
+    for image, (top, left) in zip(images, ((12, 90), (100, 8)), strict=True):
+        image[:, top : top + 20, left : left + 20] += 0.3 * large / large.abs().max()
+    found = telling_windows(bank, reader_of("local pattern", weight), images, 1)
+    height, width = window_of(images)
+    for (top, left), (y, x) in zip(found, ((12, 90), (100, 8)), strict=True):
+        rows = min(y + 20, top + height) - max(y, top)
+        columns = min(x + 20, left + width) - max(x, left)
+        assert min(rows, columns) >= 17  # of 20
+        assert 0 <= top <= 144 - height and 0 <= left <= 144 - width
+
+
+def _drawn(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
 def test_windows_are_left_out_as_if_their_patches_were_struck_out() -> None:

@@ -16,6 +16,7 @@ from d2cp.core.files import write_bytes
 
 INK, FAINT, PAPER, RULE = (25, 25, 30), (105, 105, 115), (255, 255, 255), (225, 225, 230)
 MARGIN, GAP = 18, 6
+LABEL = 150  # a row's label is wrapped at this width
 
 
 def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
@@ -35,7 +36,8 @@ class Grid:
     """Columns before which a wider gap is left."""
 
     def draw(self) -> Image.Image:
-        left = MARGIN + max([_width(label, 13) for label, _ in self.rows] + [0]) + 12
+        labels = [_wrap(label, LABEL, 13) for label, _ in self.rows]
+        left = MARGIN + max([_width(line, 13) for lines in labels for line in lines] + [0]) + 12
         xs, x = [], left
         for i in range(len(self.columns)):
             x += 3 * GAP if i in self.breaks else 0
@@ -57,9 +59,11 @@ class Grid:
             for i, line in enumerate(lines):
                 where = (x + self.cell / 2, top + 17 * (head_lines - len(lines) + i))
                 pen.text(where, line, INK, font(13), anchor="ma")
-        for number, (label, cells) in enumerate(self.rows):
+        for number, (_, cells) in enumerate(self.rows):
             y = body + number * (self.cell + GAP)
-            pen.text((left - 10, y + self.cell / 2), label, INK, font(13), anchor="rm")
+            first = y + self.cell / 2 - 17 * (len(labels[number]) - 1) / 2
+            for i, line in enumerate(labels[number]):
+                pen.text((left - 10, first + 17 * i), line, INK, font(13), anchor="rm")
             for x, pixels in zip(xs, cells, strict=False):
                 if pixels is not None:
                     image.paste(_scaled(pixels, self.cell), (int(x), y))

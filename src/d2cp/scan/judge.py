@@ -4,8 +4,9 @@ strength = (how far the value agrees with the class beyond chance, and beyond th
 values) × (1/2 + 1/2 · shortcut), where
 `shortcut` from 0 to 1 says whether it looks like something that can come and go without the class.
 A window that carries the answer into another picture does; so does what is contradicted by the
-class even where it is sure. A lens that sees the whole picture moves with everything in it, the
-object included, so that its transplant has to carry nearly every answer, and its control none.
+class even where it is sure, more often than an equally good reading of the class would be. A lens
+that sees the whole picture moves with everything in it, the object included, so that its transplant
+has to carry nearly every answer, and its control none.
 """
 
 from __future__ import annotations
@@ -14,18 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from d2cp.scan.evidence import unlike_the_class
 from d2cp.scan.finding import Outcome
 
 FOUND = 0.45
 """Strength from which a finding is called found."""
 FULL_GAP = 0.25
 """Share of recipients that a cue carries over, control taken off, from which it is detachable."""
-SURE_AND_WRONG = (0.4, 0.6)
-"""Contradictions of sure answers, relative to all: below the first like errors about the class
-itself, above the second like a cue that the class does not depend on."""
-CLEAR = (0.4, 0.55)
-"""Agreement beyond chance from which contradictions mean something: a lens that hardly tells the
-classes is wrong at any certainty."""
+UNLIKE = (0.4, 0.6)
+"""How far sure answers are contradicted more often than those of an equally good reading of the
+class itself: below the first like errors about the class, which are not quite normal, above the
+second like a cue that the class does not depend on."""
 WHOLE_PICTURE = ("texture", "layout")
 WHOLE_GAP = (0.75, 0.95)
 """The same share for these: below the first the object itself may have moved along."""
@@ -46,7 +46,7 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
     ratio, moved = float(evidence["sure_and_wrong"]), evidence["transplant"]
     needed = WHOLE_GAP if lens in WHOLE_PICTURE else (0.0, FULL_GAP)
     detachable = _ramp(float(moved["gap"]), *needed)
-    contradicted = _ramp(ratio, *SURE_AND_WRONG) * _ramp(alone, *CLEAR)
+    contradicted = _ramp(unlike_the_class(ratio, 1 - float(evidence["agreement"])), *UNLIKE)
     shortcut = max(detachable, contradicted)
     strength = told * (0.5 + 0.5 * shortcut)
     reasons = [

@@ -14,7 +14,7 @@ from d2cp.data.table import Table
 from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.beyond import told_beyond
 from d2cp.scan.candidate import Candidate
-from d2cp.scan.evidence import certainty, sure_and_wrong
+from d2cp.scan.evidence import certainty, sure_and_wrong, unlike_the_class
 from d2cp.scan.eyes import Features
 from d2cp.scan.finding import Finding, Reader
 from d2cp.scan.judge import Judgement, judge
@@ -76,6 +76,7 @@ def measure(
         "images": len(fit),
         "sure_and_wrong": ratio,
         "sure_and_wrong_error": error,
+        "unlike_the_class": unlike_the_class(ratio, 1 - agreeing),
         "transplant": {**dataclasses.asdict(moved), "gap": moved.gap},
     }
     return Measured(candidate, reader, scores, each_fold, threshold, value, evidence)

@@ -24,7 +24,6 @@ from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.transplant import (
     CHANGES,
-    other_lenses,
     paste,
     random_windows,
     telling_windows,
@@ -90,8 +89,7 @@ def transplanted(
         friends = read(seen, case.friends[part])
         return plain, change(plain, given).clamp(0, 1), change(plain, friends).clamp(0, 1)
     small = read(scanned, case.donors[part])
-    extra = other_lenses(finding.reader, found.table_features, case.donors[part])
-    telling = telling_windows(found.bank, finding.reader, small, extra, case.side)
+    telling = telling_windows(found.bank, finding.reader, small, case.side)
     both = (telling, random_windows(small, draw))
     cue, control = (paste(plain, given, scaled(c, small, plain)) for c in both)
     return plain, cue, control

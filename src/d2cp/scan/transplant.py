@@ -22,6 +22,7 @@ from d2cp.scan.eyes import Eyes
 from d2cp.scan.finding import Reader
 from d2cp.scan.lenses.simple import GRID, luma, ring_of
 from d2cp.scan.lenses.tint import give_tint
+from d2cp.scan.patch_heat import patch_heat
 from d2cp.scan.values import values_of
 
 WINDOW = (0.24, 0.44)
@@ -134,9 +135,7 @@ def _pair(
         return cue.numpy(), other.numpy()
     given = eyes.images(donors)
     if lens == "local pattern":
-        boxes = telling_windows(
-            eyes.bank, reader, given, other_lenses(reader, tabled, donors), side
-        )
+        boxes = telling_windows(eyes.bank, reader, given, side)
         changed = paste(images, given, boxes)
         compared = paste(images, given, random_windows(images, draw))
     else:
@@ -147,22 +146,11 @@ def _pair(
     return made[0].numpy(), made[1].numpy()
 
 
-def telling_windows(
-    bank: Bank, reader: Reader, images: Tensor, extra: Tensor, side: int
-) -> list[tuple[int, int]]:
-    """Top left corners of the windows whose blurring would move the score away from `side` most,
-    to first order."""
-    images = images.clone().requires_grad_(True)
-    scores = read_images(bank, reader, images, extra)
-    towards = scores[:, side] if scores.shape[1] > 1 else scores[:, 0] * (1 if side else -1)
-    (slope,) = torch.autograd.grad(towards.sum(), images)
-    with torch.no_grad():
-        height, width = window_of(images)
-        blurred = F.avg_pool2d(images, 9, 1, 4, count_include_pad=False)
-        moved = (slope * (images - blurred)).sum(1, keepdim=True)
-        total = F.avg_pool2d(moved, (height, width), 1)[:, 0]
-        best = total.flatten(1).argmax(1)
-    return [divmod(int(b), total.shape[-1]) for b in best]
+def telling_windows(bank: Bank, reader: Reader, images: Tensor, side: int) -> list[tuple[int, int]]:
+    """Top left corners of the windows that hold most of what pushes the score towards `side`."""
+    heat = patch_heat(bank, reader, images, [side] * len(images))
+    total = F.avg_pool2d(heat[:, None], window_of(images), 1)[:, 0]
+    return [divmod(int(best), total.shape[-1]) for best in total.flatten(1).argmax(1)]
 
 
 def window_of(images: Tensor) -> tuple[int, int]:

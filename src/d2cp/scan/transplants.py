@@ -66,8 +66,7 @@ def try_transplants(
     extra = other_lenses(finding.reader, found.table_features, recipients)
     framed = _bytes(given)
     if lens == "local pattern":
-        theirs_extra = other_lenses(finding.reader, found.table_features, donors)
-        corners = telling_windows(found.bank, finding.reader, given, theirs_extra, side)
+        corners = telling_windows(found.bank, finding.reader, given, side)
         made = paste(taken, given, corners)
         framed = np.stack(
             [frame(p, c, window_of(given)) for p, c in zip(framed, corners, strict=True)]
