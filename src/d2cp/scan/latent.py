@@ -14,6 +14,7 @@ import numpy as np
 from d2cp.scan.batched import Doubles, Floats, Ints
 
 ROUNDS = 50
+SETTLED = 1e-3
 START = 0.75
 """Share of a class that is taken to have its own value before anything is known."""
 
@@ -21,20 +22,19 @@ START = 0.75
 def posterior(scores: Floats, y: Ints, classes: int) -> Doubles:
     """P(value | score, class) [N, C]; value v is the one that speaks for class v."""
     s = scores.astype(np.float64)
+    of_class = np.eye(classes)[y] / np.bincount(y, minlength=classes)[y][:, None]
     shares = np.full((classes, classes), (1 - START) / max(1, classes - 1))
     np.fill_diagonal(shares, START)
-    centres = np.stack([s[y == c].mean(0) for c in range(classes)])
-    variance = float(s.var(0).mean()) + 1e-12
-    known = np.eye(classes)
-    member = known[y]
+    centres, variance = of_class.T @ s, float(s.var(0).mean()) + 1e-12
+    member: Doubles = shares[y]
     for _ in range(ROUNDS):
-        apart = ((s[:, None] - centres) ** 2).sum(2)
+        apart = (s * s).sum(1)[:, None] - 2 * s @ centres.T + (centres * centres).sum(1)
         logs = np.log(shares[y] + 1e-12) - apart / (2 * variance)
-        member = np.exp(logs - logs.max(1, keepdims=True))
+        before, member = member, np.exp(logs - logs.max(1, keepdims=True))
         member /= member.sum(1, keepdims=True)
-        weight = member.sum(0) + 1e-9
-        centres = (member.T @ s) / weight[:, None]
-        variance = float((member * apart).sum() / (len(s) * s.shape[1])) + 1e-12
-        shares = np.stack([member[y == c].mean(0) for c in range(classes)])
-    found: Doubles = member
-    return found
+        if np.abs(member - before).max() < SETTLED:
+            break
+        centres = (member.T @ s) / (member.sum(0) + 1e-9)[:, None]
+        variance = float((member * apart).sum()) / s.size + 1e-12
+        shares = of_class.T @ member
+    return member
