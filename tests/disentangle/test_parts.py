@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from diffusers.models.attention_processor import AttnProcessor, AttnProcessor2_0
 
 from d2cp.config.strict import changed
 from d2cp.data.pixels import to_bytes, to_signed
@@ -97,6 +98,17 @@ def test_denoiser_attends_where_it_is_told_to(tiny):
     names = [n for n, _ in unet.named_modules() if n.endswith("attn2")]
     assert any(n.startswith("down_blocks.1") for n in names)
     assert not any(n.startswith(("down_blocks.0", "up_blocks.1")) for n in names)
+
+
+def test_attention_written_out_is_the_fused_kernels(tiny):
+    unet = build_denoiser(tiny, 48, 4)
+    assert {type(p) for p in unet.attn_processors.values()} == {AttnProcessor}
+    draw = torch.Generator().manual_seed(0)
+    z = torch.randn(2, 48, 4, 4, generator=draw)
+    tokens = torch.randn(2, tiny.concepts, tiny.tokens.dim, generator=draw)
+    written = unet(z, 5, tokens).sample
+    unet.set_attn_processor(AttnProcessor2_0())
+    torch.testing.assert_close(unet(z, 5, tokens).sample, written, atol=1e-5, rtol=1e-5)
 
 
 def test_a_sketch_is_the_sum_of_each_tokens_own_picture():

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from diffusers import UNet2DConditionModel
+from diffusers.models.attention_processor import AttnProcessor
 from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.device import process_state
+
+FEW_KEYS = 64
+"""Up to this many places, attention on a CPU is quicker written out than in the fused kernel."""
 
 
 class Sketch(nn.Module):
@@ -25,7 +30,7 @@ def build_denoiser(config: DisentangleConfig, channels: int, side: int) -> UNet2
     levels = range(len(config.unet.channels))
     down = ["CrossAttnDownBlock2D" if i in config.unet.attention else "DownBlock2D" for i in levels]
     up = ["CrossAttnUpBlock2D" if i in config.unet.attention else "UpBlock2D" for i in levels]
-    return UNet2DConditionModel(
+    unet = UNet2DConditionModel(
         sample_size=side,
         in_channels=channels + config.unet.sketch,
         out_channels=channels,
@@ -38,3 +43,6 @@ def build_denoiser(config: DisentangleConfig, channels: int, side: int) -> UNet2
         norm_num_groups=min(32, config.unet.channels[0] // 4),
         resnet_time_scale_shift="scale_shift",
     )
+    if side**2 <= FEW_KEYS and process_state().device.type == "cpu":
+        unet.set_attn_processor(AttnProcessor())
+    return unet
