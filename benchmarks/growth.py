@@ -4,13 +4,15 @@
 
 Coloured digits, preset demo, N for training and a fifth of it in each other split, the steps of the
 training loops cut short: what is left grows with the number of images or not at all. Each run is a
-process of its own. `--plot FILE.svg` draws it.
+process of its own with one thread, so that its CPU seconds are what its stages cost, whoever else
+uses the machine. `--plot FILE.svg` draws it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -40,11 +42,11 @@ def worker(images: int, concepts: int) -> dict[str, Any]:
         self: Context, name: str, inputs: str, make: Callable[[Path], None], **more: Any
     ) -> Path:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), time.process_time()
         folder = make_stage(self, name, inputs, make, **more)
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - spent
         if name not in found:
-            found[name] = {"seconds": seconds, "mebibytes": _peak()}
+            found[name] = {"seconds": seconds, "CPU seconds": cpu, "mebibytes": _peak()}
         return folder
 
     Context.stage = measured  # type: ignore[method-assign]
@@ -65,17 +67,21 @@ def _peak() -> float:
 
 def measure(images: int, concepts: int) -> dict[str, Any]:
     words = [sys.executable, __file__, "--worker", str(images), str(concepts)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True)
+    one = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, env=one, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
 def show(title: str, runs: dict[int, dict[str, Any]]) -> None:
-    table = Table(title=f"{title}: seconds (peak MiB)")
+    table = Table(title=f"{title}: CPU seconds / seconds (peak MiB)")
     table.add_column("stage")
     for value in runs:
         table.add_column(f"{value:,}", justify="right")
     for stage in STAGES:
-        cells = [f"{r[stage]['seconds']:.1f} ({r[stage]['mebibytes']:.0f})" for r in runs.values()]
+        of_runs = [run[stage] for run in runs.values()]
+        cells = [
+            f"{r['CPU seconds']:.1f} / {r['seconds']:.1f} ({r['mebibytes']:.0f})" for r in of_runs
+        ]
         table.add_row(stage, *cells)
     Console().print(table)
 
@@ -87,7 +93,7 @@ def plot(path: Path, runs: dict[int, dict[str, Any]], title: str) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.5))
-    for axis, key in zip(axes, ("seconds", "mebibytes"), strict=True):
+    for axis, key in zip(axes, ("CPU seconds", "mebibytes"), strict=True):
         for stage in STAGES:
             axis.plot(list(runs), [r[stage][key] for r in runs.values()], "o-", label=stage)
         axis.set(xlabel=title, ylabel=key)

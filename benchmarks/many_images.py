@@ -29,18 +29,22 @@ from d2cp.data import load_images, load_table
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-times = [time.perf_counter()]
+def now():
+    of_all = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.perf_counter(), time.process_time() + of_all.ru_utime + of_all.ru_stime
+
+times = [now()]
 table = load_table(sys.argv[1])
-times.append(time.perf_counter())
+times.append(now())
 before = peak()
 table, store = load_images(table, 16, sys.argv[2], quiet=True)
-times.append(time.perf_counter())
+times.append(now())
 built = peak()
 order = permutation(0, "benchmark", 0, len(store))
 for start in range(0, len(order), 64):
     store[order[start : start + 64]]
-times.append(time.perf_counter())
-print(json.dumps({"seconds": np.diff(times).tolist(), "peaks": [before, built, peak()]}))
+times.append(now())
+print(json.dumps({"seconds": np.diff(times, axis=0).tolist(), "peaks": [before, built, peak()]}))
 """
 
 
@@ -60,23 +64,25 @@ def make(folder: Path, count: int) -> None:
     (folder / "metadata.csv").write_text("\n".join(lines))
 
 
-def check(folder: Path) -> tuple[float, float]:
-    """Seconds and peak memory of `d2cp check --fast`."""
+def check(folder: Path) -> tuple[tuple[float, float], float]:
+    """Seconds, CPU seconds and peak memory of `d2cp check --fast`."""
     code = "import resource, sys; from d2cp.cli import main\ntry: main(['check', sys.argv[1], "
     code += "'--fast', '--json'])\nexcept SystemExit: pass\n"
-    code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    code += "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+    code += "print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, check=True, text=True
     )
-    return time.perf_counter() - began, float(done.stdout.split()[-1])
+    cpu, peak = (float(word) for word in done.stdout.split()[-2:])
+    return (time.perf_counter() - began, cpu), peak
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, nargs="+", default=[10_000, 50_000, 200_000])
     print("images | check --fast | open the table | build the cache | read an epoch")
-    print("seconds (peak MiB of the process)")
+    print("seconds / CPU seconds (peak MiB of the process)")
     for count in parser.parse_args().images:
         with tempfile.TemporaryDirectory() as name:
             data, cache = Path(name) / "data", Path(name) / "cache"
@@ -91,7 +97,7 @@ def main() -> None:
             )
             found = json.loads(done.stdout)
             cells += zip(found["seconds"], found["peaks"], strict=True)
-            shown = [f"{seconds:.1f} ({peak:.0f})" for seconds, peak in cells]
+            shown = [f"{wall:.1f} / {cpu:.1f} ({peak:.0f})" for (wall, cpu), peak in cells]
             print(" | ".join([f"{count:,}", *shown]), flush=True)
 
 

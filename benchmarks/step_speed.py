@@ -70,13 +70,13 @@ def dual_step(backbone: Backbone, config: DebiasConfig, images: Tensor) -> Calla
 
 
 def plain_step(
-    vit: Any, backbone: Backbone, config: DebiasConfig, images: Tensor
+    vit: Any, backbone: Backbone, config: DebiasConfig, images: Tensor, branches: int = 2
 ) -> Callable[[], None]:
-    """Two passes, one a branch. No projection: what is compared is the way prompts are run."""
+    """One pass a branch. No projection: what is compared is the way prompts are run."""
     vit.eval().requires_grad_(False)
-    shape = (2, backbone.depth, config.prompt_length, backbone.width)
+    shape = (branches, backbone.depth, config.prompt_length, backbone.width)
     prompts = nn.Parameter(0.06 * torch.randn(shape))
-    heads = nn.ModuleList([nn.Linear(backbone.width, 2) for _ in range(2)])
+    heads = nn.ModuleList([nn.Linear(backbone.width, 2) for _ in range(branches)])
     optimizer = torch.optim.SGD([prompts, *heads.parameters()], lr=1e-3, momentum=0.9)
     labels = torch.arange(len(images)) % 2
 

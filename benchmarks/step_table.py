@@ -1,0 +1,149 @@
+"""The stage 2 step as a table: ours beside two plain VPT passes and beside one plain branch.
+
+    python benchmarks/step_table.py                        # every row
+    python benchmarks/step_table.py --rows embedded --cpu-time
+
+Each cell is a process of its own: images/s (the median of some rounds), what a step adds to the
+process's memory at its highest, the arithmetic of a step (torch's own count) over its time, and,
+by torch's profiler, that of the linear layers alone. Both are given as a share of what a large
+matrix product reaches in the same process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+
+from d2cp.config.debias import DebiasConfig
+from step_speed import dual_step, models, plain_step
+
+ROWS = {  # backbone, pixels, images a step, prompts a layer
+    "ViT-B/16, L=10": ("vit-b16-random", 224, 8, 10),
+    "ViT-B/16, L=20": ("vit-b16-random", 224, 8, 20),
+    "ViT-S/16, L=10": ("vit-s16-random", 224, 16, 10),
+    "embedded": ("embedded", 28, 128, 10),
+}
+WAYS = {"ours": "dual-branch step", "two": "two plain VPT passes", "one": "one plain branch"}
+LINEAR = ("aten::addmm", "aten::mm")
+
+
+def step_of(way: str, row: str) -> Callable[[], None]:
+    name, size, batch, length = ROWS[row]
+    backbone, vit = models(name, size)
+    config = DebiasConfig(prompt_length=length)
+    images = torch.rand(batch, 3, size, size)
+    if way == "ours":
+        return dual_step(backbone, config, images)
+    return plain_step(vit, backbone, config, images, branches=2 if way == "two" else 1)
+
+
+def matmul_peak(clock: Callable[[], float]) -> float:
+    """FLOP/s of the best of some products of 1024 × 1024 matrices."""
+    a, best = torch.rand(1024, 1024), float("inf")
+    for _ in range(8):
+        began = clock()
+        a @ a
+        best = min(best, clock() - began)
+    return 2 * 1024**3 / best
+
+
+def resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def linear_rate(step: Callable[[], None]) -> float:
+    """FLOP/s within the linear layers' matrix products."""
+    with profile(activities=[ProfilerActivity.CPU], with_flops=True, record_shapes=True) as seen:
+        step()
+    found = [e for e in seen.key_averages() if e.key in LINEAR]
+    return sum(e.flops for e in found) / (sum(e.self_cpu_time_total for e in found) * 1e-6)
+
+
+def worker(way: str, row: str, rounds: int, threads: int, cpu_time: bool) -> None:
+    clock = time.process_time if cpu_time else time.perf_counter
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    peak = matmul_peak(clock)
+    step = step_of(way, row)
+    before = resident()
+    step()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    with FlopCounterMode(display=False) as counted:
+        step()
+    times = []
+    for _ in range(rounds):
+        began = clock()
+        step()
+        times.append(clock() - began)
+    peak = max(peak, matmul_peak(clock))
+    seconds = statistics.median(times)
+    found = {
+        "rate": ROWS[row][2] / seconds,
+        "memory": max(0, memory) / 2**20,
+        "share": counted.get_total_flops() / seconds / peak,
+        "linear": linear_rate(step) / peak,
+        "gflop": counted.get_total_flops() / 1e9,
+        "peak": peak / 1e9,
+    }
+    print(json.dumps(found))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="count CPU seconds: for a machine others use too"
+    )
+    parser.add_argument("--worker", nargs=2, metavar=("WAY", "ROW"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        return worker(*args.worker, args.rounds, args.threads, args.cpu_time)
+    unit = "CPU seconds" if args.cpu_time else "seconds"
+    table = Table(
+        title=f"stage 2 step, {args.threads} threads, by {unit}; ours over the plain ways"
+    )
+    for title in ("", "", "images/s", "MiB", "GFLOP", "of the peak", "linear layers", "GFLOP/s"):
+        table.add_column(title, justify="right" if title else "left")
+    for row in args.rows:
+        found = {}
+        for way in WAYS:
+            words = [sys.executable, __file__, "--worker", way, row, "--rounds", str(args.rounds)]
+            words += ["--threads", str(args.threads), *["--cpu-time"] * args.cpu_time]
+            done = subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE)
+            found[way] = json.loads(done.stdout.splitlines()[-1])
+        ours = found["ours"]
+        for way, x in found.items():
+            ratio = "" if way == "ours" else f" ({ours['rate'] / x['rate']:.2f}×)"
+            less = "" if way == "ours" else f" ({ours['memory'] / max(1, x['memory']):.2f}×)"
+            table.add_row(
+                row if way == "ours" else "",
+                WAYS[way],
+                f"{x['rate']:.1f}{ratio}",
+                f"{x['memory']:.0f}{less}",
+                f"{x['gflop']:.1f}",
+                f"{100 * x['share']:.0f}%",
+                f"{100 * x['linear']:.0f}%",
+                f"{x['peak']:.0f}",
+            )
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
