@@ -1,6 +1,8 @@
 """The loop: resumes bit for bit, keeps the best state, refuses what is not finite."""
 
+import contextlib
 import signal
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import global_mean
 from d2cp.core.rng import numpy_generator, permutation
+from d2cp.core.threads import using
 from d2cp.debias import loop
 from d2cp.debias.loop import Batch, Fitted, Plan, fit, learning_rate
 from d2cp.errors import TrainingError
@@ -119,11 +122,13 @@ def test_ctrl_c_saves_the_step_it_came_in_and_the_same_call_goes_on(tmp_path: Pa
 def test_a_resumed_loop_computes_with_as_many_threads(tmp_path: Path, monkeypatch) -> None:
     asked: list[tuple[int, int | None]] = []
 
-    def choose(values: int, before: int | None = None) -> int:
+    @contextlib.contextmanager
+    def choose(values: int, before: int | None = None) -> Iterator[int]:
         asked.append((values, before))
-        return before or 3
+        with using(before or 3):
+            yield before or 3
 
-    monkeypatch.setattr(loop, "threads_for", choose)
+    monkeypatch.setattr(loop, "working", choose)
     with pytest.raises(KilledError):
         run(new_module(), tmp_path, kill_at=5)
     used: set[int] = set()

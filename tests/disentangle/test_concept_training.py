@@ -71,11 +71,12 @@ def test_killed_and_resumed_equals_uninterrupted(tiny, toy, tmp_path, stage, at,
 def test_a_resumed_part_computes_with_as_many_threads(tiny, toy, tmp_path, monkeypatch):
     asked = []
 
+    @contextlib.contextmanager
     def choose(values, before=None):
         asked.append((values, before))
-        return before or 2
+        yield before or 2
 
-    monkeypatch.setattr(loop, "threads_for", choose)
+    monkeypatch.setattr(loop, "working", choose)
     config = changed(tiny, {"guide.concepts": 0})
     for show in (killer(7, "disentangle"), quiet):
         saver = Checkpointer(tmp_path, "x", every_steps=3)

@@ -37,6 +37,14 @@ def chosen_by_user() -> bool:
     return any(os.environ.get(name) for name in CHOSEN_BY)
 
 
+def allowed() -> int:
+    """Cores that the user and the system grant."""
+    import torch
+
+    current = torch.get_num_threads()
+    return current if chosen_by_user() else max(1, min(current, cores()))
+
+
 def threads_for(values: int, before: int | None = None) -> int:
     """Threads for a loop whose steps take in so many numbers, or as many as it had `before`. What
     the user set in the environment stands; torch's own setting is never exceeded."""

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from d2cp.backbone import Backbone
 from d2cp.core.arrays import Rows
+from d2cp.core.parts import working
 from d2cp.core.processes import in_shares
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
@@ -42,5 +43,6 @@ def predict_logits(
         images = centre_view(store[rows[part]], image_size).to(device)
         return image_logits(classifier, backbone, images).float()
 
-    whole = in_shares(logits, len(rows), batch_size, (classifier.head.out_features,))
+    with working(batch_size * 3 * image_size**2):
+        whole = in_shares(logits, len(rows), batch_size, (classifier.head.out_features,))
     return np.asarray(whole.cpu().numpy(), dtype=np.float32)

@@ -26,9 +26,9 @@ from d2cp.core.finite import require_finite
 from d2cp.core.interrupts import held_back
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
+from d2cp.core.parts import working
 from d2cp.core.processes import anyone, mean_gradients, share_of
 from d2cp.core.progress import progress
-from d2cp.core.threads import threads_for, using
 from d2cp.data.loader import prefetch
 from d2cp.errors import TrainingError
 
@@ -148,8 +148,7 @@ def fit(
     with display as bar, held_back() as stopped, ExitStack() as pool:
         for batch in prefetch(batches, ahead=ahead):
             if threads is None:
-                threads = threads_for(batch.images.numel(), before)
-                pool.enter_context(using(threads))
+                threads = pool.enter_context(working(batch.images.numel(), before))
             batch = batch.to(accelerator.device)
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(config, batch.step, plan)

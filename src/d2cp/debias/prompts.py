@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from d2cp.backbone import Backbone, Block, Prefix
+from d2cp.core.parts import in_parts
 from d2cp.core.rng import torch_generator
 
 
@@ -45,6 +46,15 @@ def features_with_prefixes(backbone: Backbone, layers: list[Prefix], pixels: Ten
     they are computed once for all branches and carry no gradient. Only CLS is read at the end, so
     the last block is computed for CLS alone.
     """
+
+    def rows_first(part: Tensor) -> Tensor:
+        return _features(backbone, layers, part).transpose(0, 1)
+
+    keys_and_values = [tensor for prefix in layers for tensor in prefix]
+    return in_parts(rows_first, (pixels,), keys_and_values).transpose(0, 1)
+
+
+def _features(backbone: Backbone, layers: list[Prefix], pixels: Tensor) -> Tensor:
     branches = layers[0][0].shape[0]
     x = backbone.embed(pixels)
     for index, (block, prefix) in enumerate(zip(_blocks(backbone), layers, strict=True)):

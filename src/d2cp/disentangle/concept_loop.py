@@ -18,9 +18,9 @@ from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_s
 from d2cp.core.finite import require_finite
 from d2cp.core.interrupts import held_back
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
+from d2cp.core.parts import working
 from d2cp.core.processes import anyone
 from d2cp.core.progress import Bar, progress
-from d2cp.core.threads import threads_for, using
 
 LOG_EVERY = 20
 
@@ -96,9 +96,9 @@ def fit(
     wrapped, optimizer = accelerator.prepare(module, optimizer)
     average = Average(module, recipe.ema, warmup=recipe.ema_warmup, prefix=recipe.ema_prefix)
     start, before = _resume(module, optimizer, average, accelerator, watch, stage)
-    threads = threads_for(recipe.batch * 3 * recipe.side**2, before)
     display = watch.progress(recipe.steps, stage, done=start)
-    with display as bar, held_back() as stopped, using(threads):
+    crew = working(recipe.batch * 3 * recipe.side**2, before)
+    with display as bar, held_back() as stopped, crew as threads:
         for step in range(start, recipe.steps):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(recipe, step)

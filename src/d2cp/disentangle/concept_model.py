@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.parts import in_parts
 from d2cp.core.rng import seeded
 from d2cp.disentangle.batch_norm import BatchNorm1d
 from d2cp.disentangle.denoiser import Sketch, build_denoiser
@@ -102,7 +103,10 @@ class ConceptModel(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The predicted noise, and the scalars it was conditioned on."""
         scalars = self.scalars(images, guided)
-        return self.denoise(z_t, t, self.concept_tokens(scalars)), scalars
+        tokens = self.concept_tokens(scalars)
+        drawing = [self.denoiser] if self.sketch is None else [self.denoiser, self.sketch]
+        weights = [p for part in drawing for p in part.parameters()]
+        return in_parts(self.denoise, (z_t, t, tokens), weights), scalars
 
     def to_latents(self, images: Tensor) -> Tensor:
         """Images to latents of about unit variance, where the noise schedule is meant to work."""

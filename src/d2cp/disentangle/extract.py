@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from d2cp.core.parts import in_parts, working
 from d2cp.core.processes import in_shares
 from d2cp.data.pixels import Stored, signed_view
 from d2cp.disentangle.concept_model import ConceptModel
@@ -28,11 +29,15 @@ def extract(
     """Scalars and tokens in evaluation mode, with the averaged weights the model ended with."""
     model.eval()
 
-    def concepts(part: slice) -> torch.Tensor:
-        images = signed_view(store, rows[part]).to(model.latent_std.device)
-        s = model.scalars(images, model.guided_scalars(images, rows[part]))
+    def of_images(images: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+        s = model.scalars(images, model.guided_scalars(images, where.numpy()))
         return torch.cat([s[..., None], model.concept_tokens(s)], dim=2)
 
+    def concepts(part: slice) -> torch.Tensor:
+        images = signed_view(store, rows[part]).to(model.latent_std.device)
+        return in_parts(of_images, [images, torch.from_numpy(rows[part])])
+
     shape = (model.config.concepts, 1 + model.config.tokens.dim)
-    whole = in_shares(concepts, len(rows), batch, shape).float().cpu().numpy()
+    with working(batch * 3 * model.config.size**2):
+        whole = in_shares(concepts, len(rows), batch, shape).float().cpu().numpy()
     return Concepts(whole[..., 0].copy(), whole[..., 1:].copy())

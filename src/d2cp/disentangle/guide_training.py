@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.config.disentangle import DisentangleConfig
+from d2cp.core.parts import in_parts, working
 from d2cp.core.processes import global_mean, in_shares, share_of
 from d2cp.core.rng import permutation, seeded, torch_generator
 from d2cp.data.pixels import Stored, signed_view
@@ -59,7 +60,7 @@ def train_guide(
         name = f"guide-{number}"
         rows_at = partial(_rows_at, rows[seen], config, seed, number)
         fit(net, loss_at, recipe, accelerator, watch.part(name), f"disentangle/{name}", rows_at)
-    logits = _all_logits(guide, store, rows)
+    logits = _all_logits(guide, store, rows, config.size)
     _set_scale(guide, logits)
     return guide.requires_grad_(False), logits
 
@@ -141,14 +142,20 @@ def augment(
 
 
 @torch.no_grad()
-def _all_logits(guide: Guide, store: Stored, rows: NDArray[np.int64], batch: int = 256) -> Tensor:
+def _all_logits(
+    guide: Guide, store: Stored, rows: NDArray[np.int64], size: int, batch: int = 256
+) -> Tensor:
     device = guide.basis.device
 
+    def of_images(images: Tensor) -> Tensor:
+        return guide.logits(images).movedim(1, 0)
+
     def logits(part: slice) -> Tensor:
-        return guide.logits(signed_view(store, rows[part]).to(device)).movedim(1, 0)
+        return in_parts(of_images, [signed_view(store, rows[part]).to(device)])
 
     shape = (len(guide.nets), guide.classes)
-    return in_shares(logits, len(rows), batch, shape).movedim(1, 0).contiguous()
+    with working(batch * 3 * size**2):
+        return in_shares(logits, len(rows), batch, shape).movedim(1, 0).contiguous()
 
 
 def _set_scale(guide: Guide, logits: Tensor) -> None:

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.core.device import process_state
 from d2cp.core.files import write_bytes
+from d2cp.core.parts import in_parts, working
 from d2cp.core.processes import from_main, in_shares, is_main, process_count, process_rank
 from d2cp.core.progress import progress
-from d2cp.core.threads import threads_for, using
 from d2cp.data.pixels import centre_view
 from d2cp.data.store import ImageStore
 from d2cp.errors import RunError
@@ -40,13 +40,16 @@ def frozen_features(
     device = process_state().device
     backbone.to(device)
     steps = len(range(process_rank() * batch, len(rows), process_count() * batch))
-    threads = threads_for(batch * 3 * image_size**2)
-    with progress(steps, "features", quiet=quiet) as bar, using(threads):
+    crew = working(batch * 3 * image_size**2)
+    with progress(steps, "features", quiet=quiet) as bar, crew:
+
+        def of_images(images: torch.Tensor) -> torch.Tensor:
+            return backbone.features(backbone.normalise(images))
 
         def features(part: slice) -> torch.Tensor:
             images = centre_view(store[rows[part]], image_size).to(device)
             bar.step(len(images))
-            return backbone.features(backbone.normalise(images))
+            return in_parts(of_images, [images])
 
         return in_shares(features, len(rows), batch, (backbone.width,)).cpu()
 
