@@ -55,7 +55,9 @@ def test_flips_of_a_model_that_leans_and_of_one_that_does_not(scanned):
         blue = (images[:, 2].mean((1, 2)) > images[:, 0].mean((1, 2)) + 0.1).long()
         return {"erm": blue.numpy(), "d2cp": torch.zeros_like(blue).numpy()}
 
-    moved = model_transplants(found, finding, store, store, np.arange(80), answer, 0)
+    rows = np.arange(80)
+    before = answer(torch.from_numpy(store[rows]).permute(0, 3, 1, 2) / 255)
+    moved = model_transplants(found, finding, store, store, rows, before, answer, 0)
     assert moved["towards"] == 1 and moved["pairs"] == 40
     assert moved["erm"]["flips"] == 1 and moved["erm"]["control"] == 0
     assert moved["d2cp"]["gap"] == 0 and moved["d2cp"]["interval"][0] < 0
@@ -66,9 +68,12 @@ def test_flips_of_a_model_that_leans_and_of_one_that_does_not(scanned):
 
 def test_a_model_that_says_so_anyway_has_no_say(scanned):
     found, finding, store = scanned
-    moved = model_transplants(
-        found, finding, store, store, np.arange(80), lambda x: {"d2cp": np.ones(len(x), int)}, 0
-    )
+    rows, before = np.arange(80), {"d2cp": np.ones(80, int)}
+
+    def answer(images):
+        return {"d2cp": np.ones(len(images), int)}
+
+    moved = model_transplants(found, finding, store, store, rows, before, answer, 0)
     assert moved["d2cp"]["gap"] is None and moved["d2cp"]["images"] == 0
     assert transplant_sentence(moved, ("land", "water")) == ""
 

@@ -33,9 +33,11 @@ def add_transplants(
     scan: Scan,
     backbone: Backbone,
     models: dict[str, Artifact],
+    before: dict[str, Ints],
 ) -> None:
     """`transplant` for each of the first findings of `relied`, on test images, on validation where
-    there are none; None where the cue is not in the pixels."""
+    there are none; None where the cue is not in the pixels. `before` are the models' predictions of
+    every row."""
     if not is_main():
         return
     config = context.config.debias
@@ -45,7 +47,9 @@ def add_transplants(
     scanned, seen = context.images(scan.size), context.images(config.resize)
     rows = _fresh(context)
     for entry, finding in zip(relied["findings"][:TESTED], scan.findings, strict=False):
-        moved = model_transplants(scan, finding, scanned, seen, rows, answer, context.config.seed)
+        moved = model_transplants(
+            scan, finding, scanned, seen, rows, before, answer, context.config.seed
+        )
         if moved is not None:
             moved["sentence"] = transplant_sentence(moved, context.table.class_names)
         entry["transplant"] = moved

@@ -56,8 +56,9 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
         write_json(folder / "results.json", _results(context, found, rows, answers, rules))
         _write_predictions(folder / "predictions.csv", context, found, rows, shares)
         if found.scan is not None:
-            relied = _reliance(context, found, found.scan, rows, answers)
-            add_transplants(relied, context, found.scan, backbone, models)
+            whole = {name: _of_all(context, rows, p) for name, p in answers.items()}
+            relied = _reliance(context, found, found.scan, whole)
+            add_transplants(relied, context, found.scan, backbone, models, whole)
             write_json(folder / RELIANCE, relied)
         if len(models) == 2 and is_main():
             choice = _choice(context, found, rows, answers)
@@ -132,14 +133,17 @@ def _results(
     return results
 
 
+def _of_all(context: Context, rows: Ints, predicted: Ints) -> Ints:
+    """Predictions of every row, UNKNOWN where there is none."""
+    whole = np.full(len(context.table), UNKNOWN, dtype=np.int64)
+    whole[rows] = predicted
+    return whole
+
+
 def _reliance(
-    context: Context, found: Discovery, scan: Scan, rows: Ints, answers: dict[str, Ints]
+    context: Context, found: Discovery, scan: Scan, whole: dict[str, Ints]
 ) -> dict[str, Any]:
     table = context.blind
-    whole = {}
-    for name, predicted in answers.items():
-        whole[name] = np.full(len(table), UNKNOWN, dtype=np.int64)
-        whole[name][rows] = predicted
     known = ScannedRows(table.ids.tolist(), table.y, table.split, tuple(table.class_names))
     return reliance(whole, known, scan.findings, found.summary.get("findings", ()))
 

@@ -30,7 +30,7 @@ from d2cp.scan.transplant import (
     window_of,
 )
 
-PAIRS = 96
+PAIRS = 64
 BATCH = 32
 LEAST = 8
 """Recipients below which nothing is said of a model."""
@@ -80,19 +80,19 @@ def transplanted(
     seen: ImageStore,
     part: slice,
     draw: np.random.Generator,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Recipients as they are, with the cue, and with the control, at the size of `seen`, the images
-    of the model; windows are chosen at the size of the scan."""
+) -> tuple[Tensor, Tensor]:
+    """Recipients with the cue, and with the control, at the size of `seen`, the model's images;
+    windows are chosen at the size of the scan."""
     plain, given = read(seen, case.recipients[part]), read(seen, case.donors[part])
     if case.lens != "local pattern":
         change = CHANGES[case.lens]
         friends = read(seen, case.friends[part])
-        return plain, change(plain, given).clamp(0, 1), change(plain, friends).clamp(0, 1)
+        return change(plain, given).clamp(0, 1), change(plain, friends).clamp(0, 1)
     small = read(scanned, case.donors[part])
     telling = telling_windows(found.bank, finding.reader, small, case.side)
     both = (telling, random_windows(small, draw))
     cue, control = (paste(plain, given, scaled(c, small, plain)) for c in both)
-    return plain, cue, control
+    return cue, control
 
 
 def scaled(corners: Corners, small: Tensor, large: Tensor) -> Corners:
@@ -111,11 +111,13 @@ def model_transplants(
     scanned: ImageStore,
     seen: ImageStore,
     rows: Ints,
+    before: Mapping[str, Ints],
     answer: Answer,
     seed: int,
 ) -> dict[str, Any] | None:
     """For every model that `answer` knows, shares of recipients that it answers with the cue's
-    class once the cue, or the control, is put in; among those it does not answer so anyway."""
+    class once the cue, or the control, is put in; among those it does not answer so anyway:
+    `before` are its predictions of the table's rows as they are."""
     case = case_of(finding, rows, seed)
     if case is None:
         return None
@@ -127,8 +129,9 @@ def model_transplants(
         with torch.no_grad():
             answers = [answer(images) for images in made]
         for name in answers[0]:
-            plain, cue, control = (a[name] == case.side for a in answers)
-            over.setdefault(name, []).append(np.stack([cue, control], axis=1)[~plain])
+            cue, control = (a[name] == case.side for a in answers)
+            others = before[name][case.recipients[part]] != case.side
+            over.setdefault(name, []).append(np.stack([cue, control], axis=1)[others])
     models = {name: _rates(np.concatenate(parts)) for name, parts in over.items()}
     return {"pairs": len(case.recipients), "towards": case.side, **models}
 
