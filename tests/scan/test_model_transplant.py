@@ -63,7 +63,7 @@ def test_flips_of_a_model_that_leans_and_of_one_that_does_not(scanned):
     assert moved["d2cp"]["gap"] == 0 and moved["d2cp"]["interval"][0] < 0
     assert moved["erm"]["interval"][0] > 0.5
     said = transplant_sentence(moved, ("land", "water"))
-    assert "100% of 40 images go over to water (control 0%)" in said and "after, 0%" in said
+    assert "100% of 40 images go over to “water” (control 0%)" in said and "after, 0%" in said
 
 
 def test_a_model_that_says_so_anyway_has_no_say(scanned):

@@ -29,13 +29,15 @@ SIGNAL = (0.01, 0.05)
 """ᾱ of the draws: little enough for the concepts to have a say, enough for places to be known."""
 REACH = 0.6
 """How far the enlarged difference goes from grey, in [−1, 1], at its 99th percentile."""
+VISIBLE, MOST = 0.7, 8
+"""The same of the edited photo, and how many times at most the difference is added for it."""
 
 
 @torch.no_grad()
 def edit(
     model: ConceptModel, images: Tensor, scalars: Tensor, moved: Tensor, rows: Rows, seed: int
-) -> tuple[Tensor, Tensor]:
-    """(the photos edited, the difference), both [B, 3, H, W]; the photos are in [−1, 1]."""
+) -> Tensor:
+    """What moving the concepts adds to the photos [B, 3, H, W], which are in [−1, 1]."""
     model.eval()
     latents = model.to_latents(images)
     own, other = model.concept_tokens(scalars), model.concept_tokens(moved)
@@ -55,8 +57,7 @@ def edit(
         guesses = [predict_z0(z_t, model.denoise(z_t, when, k), bar) for k in (other, own)]
         difference += (guesses[0] - guesses[1]) / len(times)
     plain = model.to_images(latents, quantise=False)
-    change = model.to_images(latents + difference, quantise=False) - plain
-    return (images + change).clamp(-1, 1), change
+    return model.to_images(latents + difference, quantise=False) - plain
 
 
 def edit_times(alpha_bar: Tensor) -> list[int]:
@@ -68,28 +69,39 @@ def edit_times(alpha_bar: Tensor) -> list[int]:
     return [inside[i] for i in places]
 
 
+def size_of(change: Tensor) -> float:
+    """The 99th percentile of the difference."""
+    return float(torch.quantile(change.abs().flatten()[:: max(1, change.numel() // 2**20)], 0.99))
+
+
 def enlarged(change: Tensor) -> Tensor:
     """The difference around mid grey, all photos on one scale: [B, 3, H, W] in [−1, 1]."""
-    size = float(torch.quantile(change.abs().flatten()[:: max(1, change.numel() // 2**20)], 0.99))
-    return (change * (REACH / max(size, 1e-6))).clamp(-1, 1)
+    return (change * (REACH / max(size_of(change), 1e-6))).clamp(-1, 1)
+
+
+def gain_of(change: Tensor) -> int:
+    """How many times the difference has to be added for the change to be seen; once if it is."""
+    return max(1, min(MOST, round(VISIBLE / max(size_of(change), 1e-6))))
 
 
 def edit_picture(
     images: Tensor,
-    edited: Tensor,
     change: Tensor,
     labels: Sequence[str],
     named: str,
 ) -> Image.Image:
     """Photo | the same photo with the concept moved | the difference, enlarged."""
+    gain = gain_of(change)
+    moved = "with the other value" + (f", {gain} times the change" if gain > 1 else "")
     columns: list[tuple[str, Pixels]] = [
         ("photo", _pixels(images)),
-        ("with the other value", _pixels(edited)),
+        (moved, _pixels(images + gain * change)),
         ("difference, enlarged", _pixels(enlarged(change))),
     ]
     note = (
-        "The second column is the real photo, changed only where moving the concept changes what "
-        "the model expects. Grey in the third column: no change; a colour: more of that colour."
+        "The second column is the real photo with what moving the concept changes in the model's "
+        "guess, as many times as it says. Third column: that change alone; grey is none, a colour "
+        "means more of it."
     )
     rows = [(label, [pixels[i] for _, pixels in columns]) for i, label in enumerate(labels)]
     title = f"The photo itself, with {named} moved"

@@ -109,7 +109,7 @@ def transplant_sentence(moved: Mapping[str, Any], class_names: Sequence[str]) ->
         if own and own["gap"] is not None:
             parts.append(
                 f"{words}, {own['flips']:.0%} of {own['images']} images go over to "
-                f"{class_names[moved['towards']]} (control {own['control']:.0%})"
+                f"“{class_names[moved['towards']]}” (control {own['control']:.0%})"
             )
     return f"With its cue put in: {'; '.join(parts)}." if parts else ""
 

@@ -150,14 +150,12 @@ def _edits(
     for i, donor in enumerate(donors):
         cell = train[(y == y[donor]) & (value == value[donor])]
         target[i, columns] = torch.from_numpy(scalars[cell][:, columns].mean(0)).to(target)
-    edited, change = edit(
-        model, subjects.images, subjects.scalars, target, subjects.rows, config.seed
-    )
+    change = edit(model, subjects.images, subjects.scalars, target, subjects.rows, config.seed)
     labels = [
         f"{visible(table.class_names[y[one]])}{_moved_words(moved, value[one], value[donor])}"
         for one, donor in zip(chosen, donors, strict=True)
     ]
-    return edit_picture(subjects.images, edited, change, labels, moved.name)
+    return edit_picture(subjects.images, change, labels, moved.name)
 
 
 def _moved_words(moved: Movable, before: int, after: int) -> str:
