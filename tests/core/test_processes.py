@@ -84,7 +84,7 @@ def test_two_processes_follow_the_loss_curve_of_one(
         assert torch.allclose(found.model.state_dict()[name], value, atol=1e-3)
 
 
-def test_sums_rows_and_normalisation_over_two_processes_are_those_of_the_whole() -> None:
+def test_sums_rows_normalisation_and_features_over_two_processes_are_those_of_the_whole() -> None:
     two_ranks("torchrun", HELPERS / "collective_process.py")
 
 

@@ -1,4 +1,4 @@
-"""In each of two processes: sums, rows and batch normalisation over both are those of the whole.
+"""In each of two processes: sums, rows, batch normalisation and features are those of the whole.
 
 collective_process.py
 """
@@ -18,8 +18,11 @@ from d2cp.core.processes import (
     process_rank,
     share_of,
 )
+from d2cp.data.pixels import centre_view
 from d2cp.disentangle.batch_norm import BatchNorm1d, BatchNorm2d
 from d2cp.disentangle.correlation import squared_correlation_within
+from d2cp.pipeline.frozen_features import frozen_features
+from debias_tiny import CONFIG, backbone, cmnist
 
 assert process_count() == 2, f"{process_count()} processes, not 2"
 assert is_main() == (process_rank() == 0) and from_main(process_rank()) == 0
@@ -61,3 +64,9 @@ for (name, one), other in zip(whole.named_parameters(), shared.parameters(), str
     torch.testing.assert_close(other.grad, one.grad, rtol=0, atol=1e-4, msg=name)
 for (name, one), other in zip(whole.named_buffers(), shared.buffers(), strict=True):
     torch.testing.assert_close(other, one, msg=name)
+_, store = cmnist()
+rows, net, side = np.arange(37), backbone(), CONFIG.image_size
+found = frozen_features(net, store, rows, side, batch=8, quiet=True)
+alone = net.features(net.normalise(centre_view(store[rows], side)))
+assert alone.std(0).min() > 0.01, "features that differ"
+torch.testing.assert_close(found, alone, rtol=0, atol=1e-4)
