@@ -10,7 +10,8 @@ groups in equal shares, and row (e), two branches, W^a solved, train with the se
 - the true values, of which a share is exchanged: as many majority images of a class are called
   minority as minority images are called majority, so that this share of every called minority is
   majority, in training and validation;
-- the values that the run mined.
+- the values that the run mined;
+- the same, sampled as surely as they are known (`debias.soft_values`, what a run does).
 
 States by the worst called group of validation; the true groups score the test images.
 """
@@ -31,6 +32,7 @@ from scipy import stats
 from ablation import read_columns
 from d2cp.config import load_config
 from d2cp.debias.labels import Labels
+from d2cp.debias.soft_values import value_shares
 from d2cp.debias.train import train_on_features
 
 Ints = NDArray[np.int64]
@@ -81,6 +83,7 @@ def main() -> None:
     parser.add_argument("--truth", type=Path)
     parser.add_argument("--cue", default="")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
     given = parser.parse_args()
     torch.set_num_threads(1)
     run = given.run
@@ -90,21 +93,25 @@ def main() -> None:
     features = load_file(run / "features" / "features.safetensors")["features"]
     true = true_values(run, given.truth, given.cue)
     train, val, test = (np.flatnonzero(split == name) for name in ("train", "val", "test"))
-    if np.mean(mined[train] == true[train]) < 0.5:
-        mined = 1 - mined
+    points = read_columns(run, "mine/pseudo.csv", "score").astype(np.float64)
+    shares = value_shares(points, mined, y, train, val, 2)
+    if np.mean(mined[train] == true[train]) < 0.5:  # which value is called 1 is chance
+        mined, shares = 1 - mined, None if shares is None else shares[:, ::-1]
     cases: list[tuple[str, float | None]] = [(f"{100 * s:.0f}% exchanged", s) for s in SHARES]
     wrong = [f"{100 * np.mean(mined[rows] != true[rows]):.0f}%" for rows in (train, val)]
     cases.append((f"mined ({wrong[0]} of train, {wrong[1]} of val wrong)", None))
+    cases.append(("mined, soft", None))
     print("| values | one branch | two branches | gain, paired [95%] | directions |")
     print("|---|---:|---:|---|---|")
-    for name, share in cases:
+    for name, share in [case for case in cases if given.only in case[0]]:
         rows = []
         for seed in range(given.seeds):
             a = mined
             if share is not None:
                 draw = np.random.default_rng(seed)
                 a = exchanged(exchanged(true, y, train, share, draw), y, val, share, draw)
-            labels = Labels(y=y, classes=2, train=train, val=val, a=a)
+            soft = shares if name == "mined, soft" else None
+            labels = Labels(y=y, classes=2, train=train, val=val, a=a, shares=soft)
             rows.append(score(features, labels, true, test, seed))
         one, two, removed = np.array(rows).T
         gain = two - one
