@@ -33,7 +33,7 @@ from ablation import read_columns
 from d2cp.config import load_config
 from d2cp.debias.labels import Labels
 from d2cp.debias.soft_values import value_shares
-from d2cp.debias.train import train_on_features
+from d2cp.debias.train import train_on_features, training_weights
 
 Ints = NDArray[np.int64]
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4)
@@ -69,6 +69,25 @@ def score(features: torch.Tensor, labels: Labels, true: Ints, test: Ints, seed: 
     return [*found, float(getattr(trained.model, "directions", 0))]
 
 
+def describe(labels: Labels, true: Ints) -> None:
+    """How many of a mined minority are one, and the weight that the sampler gives the true one."""
+    assert labels.a is not None
+    config, rows = load_config("photo-cpu").debias, labels.train
+    hard = training_weights(replace(labels, shares=None), config)
+    soft = training_weights(labels, config)
+    assert hard is not None and soft is not None
+    for label in (0, 1):
+        own = labels.y[rows] == label
+        usual = int(np.bincount(labels.a[rows][own], minlength=2).argmax())
+        called, unusual = own & (labels.a[rows] != usual), own & (true[rows] != usual)
+        parts = [f"{100 * w[unusual].sum() / w[own].sum():.0f}%" for w in (hard, soft)]
+        print(
+            f"class {label}: {called.sum()} training images called unusual, "
+            f"{(called & unusual).sum()} of them are; weight of the truly unusual in their class "
+            f"{parts[0]}, soft {parts[1]}"
+        )
+
+
 def true_values(run: Path, truth: Path | None, cue: str) -> Ints:
     if truth is None:
         return read_columns(run, "data/table.csv", "a").astype(np.int64)
@@ -101,6 +120,7 @@ def main() -> None:
     wrong = [f"{100 * np.mean(mined[rows] != true[rows]):.0f}%" for rows in (train, val)]
     cases.append((f"mined ({wrong[0]} of train, {wrong[1]} of val wrong)", None))
     cases.append(("mined, soft", None))
+    describe(Labels(y=y, classes=2, train=train, val=val, a=mined, shares=shares), true)
     print("| values | one branch | two branches | gain, paired [95%] | directions |")
     print("|---|---:|---:|---|---|")
     for name, share in [case for case in cases if given.only in case[0]]:

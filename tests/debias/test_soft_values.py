@@ -22,6 +22,10 @@ def test_shares_are_as_right_as_they_say_and_the_values_are_not() -> None:
     assert found is not None and np.allclose(found.sum(axis=1), 1)
     against = a != y
     assert np.mean(true[against] == a[against]) < 0.45, "most are called so by mistake"
+    for label in (0, 1):
+        of_class = np.flatnonzero(y == label)
+        rising = found[of_class[np.argsort(score[of_class])], 1]
+        assert np.all(np.diff(rising) >= 0), "a higher score never makes value 1 less sure"
     surely = found[np.arange(len(y)), a][against]
     assert surely.mean() == pytest.approx(np.mean(true[against] == a[against]), abs=0.1)
 

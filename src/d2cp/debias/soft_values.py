@@ -2,8 +2,9 @@
 
 Where nine of ten images of a class have its usual value, a score that is wrong one time in ten
 calls as many images unusual by mistake as rightly. So the score is read with the class in mind: two
-bells over it, one a value, the same for all classes, in shares of each class's own. The sampler
-then gives every image its part in either group, and more to the unusual one as values are unsure.
+bells of one width over it, one a value, the same for all classes, in shares of a class's own. The
+sampler then gives every image its part in either group, and more to the unusual one as values are
+unsure.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def value_shares(
     counts = np.zeros((classes, 2), np.int64)
     np.add.at(counts, (y[train], a[train]), 1)
     usual = counts.argmax(axis=1)
-    logs = np.stack([_bell(score, _typical(score, a, y, train, usual, v)) for v in (0, 1)], axis=1)
+    typical = np.array([_typical(score, a, y, train, usual, v) for v in (0, 1)])
+    middle, deviation = typical[:, 0], typical[:, 1].mean()
+    logs = -0.5 * ((score[:, None] - middle) / deviation) ** 2
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     first = (counts + 1) / (counts + 1).sum(axis=1, keepdims=True)
     share = _class_shares(likely[train], y[train], first)
@@ -81,12 +84,6 @@ def _typical(
     scores = score[train][of_classes if of_classes.any() else a[train] == value]
     middle = float(np.median(scores))
     return middle, max(SPREAD * float(np.median(np.abs(scores - middle))), 1e-6)
-
-
-def _bell(score: Floats, of: tuple[float, float]) -> Floats:
-    middle, deviation = of
-    log: Floats = -0.5 * ((score - middle) / deviation) ** 2 - np.log(deviation)
-    return log
 
 
 def _normal(p: Floats) -> Floats:
