@@ -42,3 +42,12 @@ def test_a_candidate_that_is_better_is_found_by_every_half() -> None:
     right[3] = np.arange(120) % 10 > 0  # .9 in both groups
     share = chosen_by_others(right, groups, np.zeros(120), halves(groups))
     assert np.array_equal(share, right[3, 0])
+
+
+def test_one_image_has_nobody_else_to_choose() -> None:
+    right = np.array([[[False]], [[True]]])
+    one = np.zeros(1, np.int64)
+    assert chosen_by_others(right, one, np.zeros(1), halves(one)).tolist() == [1.0]
+    two = np.zeros((1, 1, 2), dtype=bool)
+    y = np.array([0, 1])
+    assert chosen_by_others(two, y, np.zeros(2), halves(y)).tolist() == [0.0, 0.0]
