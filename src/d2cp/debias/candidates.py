@@ -49,7 +49,8 @@ def halves(groups: Ints, *, seed: int = 0) -> list[Bools]:
 def chosen_by_others(right: Bools, y: Ints, against: Floats, choosing: list[Bools]) -> Floats:
     """[n]: how often an image is answered right by what halves without it choose."""
     if right.shape[-1] < 2:  # nobody else is there to choose
-        return right[best(right, y, against)].astype(np.float64)
+        alone: Floats = right[best(right, y, against)].astype(np.float64)
+        return alone
     found, times = np.zeros(right.shape[-1]), np.zeros(right.shape[-1])
     for half in choosing:
         draw, state = best(right[..., half], y[half], against[half])
