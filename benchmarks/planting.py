@@ -9,11 +9,14 @@ IDX files; the classes are digits 0-4 and 5-9. `--cue NAME=RHO`: in the train sp
 share RHO of class 1 and 1 - RHO of class 0; in val and test on half of each class, so that reading
 the cue and reading the class are different things there. Several cues are drawn independently
 given the class. metadata.csv gets one column a cue, `cue_NAME`; none is called an attribute.
+OUT/masks has a picture of the place of every planted mark, white inside, as `d2cp reproduce gradcam
+--masks` reads them.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -32,9 +35,10 @@ HELD_ASIDE = ("grid", "sticker")
 
 Photo = Image.Image
 Draw = np.random.Generator
+Box = tuple[int, int, int, int]  # left, top, width, height
 
 
-def mark_box(size: tuple[int, int], draw: Draw) -> tuple[int, int, int, int]:
+def mark_box(size: tuple[int, int], draw: Draw) -> Box:
     """Left, top, width and height of a label anywhere in a photo of `size`."""
     width, height = round(size[0] * 0.40), round(size[1] * 0.20)
     x = int(draw.integers(0, size[0] - width + 1))
@@ -202,15 +206,30 @@ def write(
         for number in range(len(y)):
             there = [name for name, values in present.items() if values[number]]
             filename = f"img/{number:05d}.jpg"
-            (out / filename).write_bytes(planted(picture(number), there, draw))
+            shown = picture(number)
+            boxes: list[Box] = []
+            (out / filename).write_bytes(planted(shown, there, draw, boxes))
+            if boxes:
+                write_mask(out / "masks" / f"img/{number:05d}.png", shown.size, boxes)
             values = [int(column[number]) for column in present.values()]
             writer.writerow([filename, int(split[number]), int(y[number]), *values])
 
 
-def planted(photo: Photo, cues: Sequence[str], draw: Draw) -> bytes:
+def write_mask(path: Path, size: tuple[int, int], boxes: Sequence[Box]) -> None:
+    mask = Image.new("L", size)
+    for x, y, width, height in boxes:
+        mask.paste(255, (x, y, x + width, y + height))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mask.save(path)
+
+
+def planted(photo: Photo, cues: Sequence[str], draw: Draw, boxes: list[Box] | None = None) -> bytes:
     """The photo with the cues, as a JPEG file; all have one quality, `compression` apart. The
-    background of a photograph is its own: it cannot be planted here."""
+    background of a photograph is its own: it cannot be planted here. `boxes` gets the places of
+    marks."""
     for name in cues:
+        if name == "mark" and boxes is not None:
+            boxes.append(mark_box(photo.size, copy.deepcopy(draw)))
         if name in CUES and not (name == "background" and photo.width > 28):
             photo = CUES[name](photo, draw)
     buffer = io.BytesIO()
