@@ -14,6 +14,7 @@ from d2cp.reproduce.cells import Cell, DataSet, cells_of
 from d2cp.reproduce.charts import chart
 from d2cp.reproduce.outcome import HEADER, Found, csv_rows, outcome
 from d2cp.reproduce.scales import Scale, settings
+from d2cp.reproduce.strips import figures
 from d2cp.reproduce.tables import Reproduction
 
 Say = Callable[[str], None]
@@ -90,7 +91,7 @@ def write_table(
     """table.json, table.csv, a chart of the first metric for every data set and split, a page."""
     from d2cp.reproduce.page import page
 
-    pictures = _pictures(found, folder)
+    pictures = [*_pictures(found, folder), *figures(found, folder)]
     whole = outcome(wanted, found, {**about, "version": __version__, "machine": _machines(found)})
     write_json(folder / "table.json", whole)
     write_csv(folder / "table.csv", HEADER, csv_rows(whole))
