@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -291,6 +292,19 @@ def test_a_file_that_one_brought_oneself_is_taken_if_it_is_the_published_one(
     strict = replace(birds, files=(replace(birds.files[0], sha256="0" * 64),))
     with pytest.raises(DataError, match="not the published file"):
         bring(strict, other, lambda _: None, lambda *_: None)
+
+
+def test_a_disk_that_fills_up_is_told_and_gone_on_with(birds, tmp_path, monkeypatch):
+    def full(archive: Path, folder: Path) -> list[str]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("d2cp.data.fetch.bring.unpack", full)
+        with pytest.raises(DataError, match="cannot be written: No space left on device"):
+            bring(birds, tmp_path / "new", lambda _: None, lambda *_: None)
+    said: list[str] = []
+    bring(birds, tmp_path / "new", said.append, lambda *_: None)  # goes on with what has come
+    assert "not fetched again" in said[0]
 
 
 def test_the_licence_comes_first(birds, tmp_path, monkeypatch, server):

@@ -24,7 +24,7 @@ TINY = e2e_settings.arguments(**{"debias.epoch_size": 80, "disentangle.guide.con
 
 
 def reproduce(*words: str, tiny: bool = True) -> str:
-    given = ["reproduce", *words, *(TINY if tiny else ()), "--quiet"]
+    given = ["reproduce", *(TINY if tiny else ()), *words, "--quiet"]
     done = CliRunner().invoke(app, given, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.output
@@ -197,10 +197,21 @@ def test_a_method_of_table_1_shares_the_seeds_run(out, ran, monkeypatch):
     assert "erm" in reproduce(*words)
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(RunError, match=r"cannot write in[\s\S]*choose another --out"):
-        reproduce("recall", "--out", str(tmp_path / "file"), "--seeds", "1")
+def test_other_settings_of_what_tables_share_want_another_folder(out):
+    with pytest.raises(RunError, match=r"disentangle\.steps was 6, now 7") as caught:
+        reproduce("recall", "--out", str(out), "--seeds", "1", "--set", "disentangle.steps=7")
+    assert "--force" not in str(caught.value) and "another --out" in caught.value.remedy
+
+
+def test_folders_that_cannot_be_used_are_refused_before_anything_runs(tmp_path, ran):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.json").write_text("{}")
+    with pytest.raises(RunError, match="could not write"):
+        reproduce("table2", "--out", str(tmp_path / "file"), "--seeds", "1")
+    with pytest.raises(RunError, match="is the folder of a run or a comparison"):
+        reproduce("table2", "--out", str(tmp_path / "run"), "--seeds", "1")
+    assert not ran
 
 
 def test_scales_that_do_not_fit(tmp_path):

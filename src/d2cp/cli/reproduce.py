@@ -79,7 +79,13 @@ def reproduce(
     from d2cp.data.place import Place
     from d2cp.executors import Away, run_jobs
     from d2cp.reproduce.cells import cells_of, named
-    from d2cp.reproduce.run_table import data_sets, possible, run_cells, table_folder
+    from d2cp.reproduce.run_table import (
+        data_sets,
+        possible,
+        require_place,
+        run_cells,
+        table_folder,
+    )
     from d2cp.reproduce.run_table import reproduce as run_table
     from d2cp.reproduce.tables import chosen
 
@@ -109,6 +115,7 @@ def reproduce(
     if dry_run:
         _plan(possible(cells, say))
         return
+    require_place(out)
     if only is not None:
         run_cells([named(cells, only)], say, quiet=quiet)
         return

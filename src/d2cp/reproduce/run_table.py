@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from d2cp import __version__
-from d2cp.core.files import write_bytes, write_csv, write_json, write_text
+from d2cp.core.files import write_bytes, write_csv, write_json, write_text, writing_to
 from d2cp.data.place import Place
-from d2cp.errors import ConfigError
+from d2cp.errors import ConfigError, RunError
 from d2cp.reproduce.cells import Cell, DataSet, cells_of
 from d2cp.reproduce.charts import chart
 from d2cp.reproduce.outcome import HEADER, Found, csv_rows, outcome
@@ -51,6 +53,20 @@ def data_sets(
             assignments=tuple(assignments),
         )
     return list(made.values())
+
+
+def require_place(out: Path) -> None:
+    """Refuse a folder that cannot be written in, or that holds something else."""
+    if (out / "run.json").is_file():
+        raise RunError(
+            f"{out} is the folder of a run or a comparison",
+            expected="a folder for reproduced tables, new or one of theirs",
+            remedy="choose another --out",
+        )
+    with writing_to(out):
+        out.mkdir(parents=True, exist_ok=True)
+        if not os.access(out, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def possible(cells: Sequence[Cell], say: Say) -> list[Cell]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from d2cp.errors import RunError
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.discovery import discover
@@ -27,6 +28,19 @@ class Shared:
 
 def prepare(data: DataSet, seed: int, *, quiet: bool = False) -> Shared:
     """Make or verify the shared stages. A second process waits, then finds them made."""
+    try:
+        return _prepare(data, seed, quiet)
+    except RunError as error:
+        if "--force" not in error.remedy:
+            raise
+        raise RunError(  # nothing here is redone by force: what others share would change
+            error.found,
+            expected="stage 1 with the settings that the tables in this folder share",
+            remedy=f"use the same settings, or another --out than {data.out}",
+        ) from None
+
+
+def _prepare(data: DataSet, seed: int, quiet: bool) -> Shared:
     path = data.folder / SEEDS / str(seed)
     config = replace(data.config, seed=seed)
     with open_run(

@@ -22,6 +22,17 @@ Say = Callable[[str], None]
 
 def bring(wanted: Published, folder: Path, say: Say, step: Step) -> None:
     """Fetch, verify and unpack. Going on, and a second start, do only what is missing."""
+    try:
+        _bring(wanted, folder, say, step)
+    except OSError as error:  # the network's faults are told by `download`
+        raise DataError(
+            f"{folder} cannot be written: {error.strerror or error}",
+            expected="a folder that is yours to write in, with space",
+            remedy="free some, or choose another folder; the same command goes on",
+        ) from error
+
+
+def _bring(wanted: Published, folder: Path, say: Say, step: Step) -> None:
     with held_in(folder, ".fetch.lock", wait=True, choose="folder"):
         if wanted.size is not None and shutil.disk_usage(folder).free < 2 * wanted.size:
             raise DataError(
