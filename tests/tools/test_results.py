@@ -8,7 +8,8 @@ import re
 import pytest
 
 from tools.results.__main__ import DOCS, pages, take
-from tools.results.blocks import filled
+from tools.results.blocks import bare, filled
+from tools.results.compared import take_comparison
 from tools.results.reproduced import section
 
 
@@ -31,6 +32,47 @@ def test_a_block_is_its_file_and_a_block_without_a_file_fails(tmp_path):
     assert filled(made, tmp_path) == made
     with pytest.raises(FileNotFoundError):
         filled(written.replace("x.csv", "y.csv"), tmp_path)
+
+
+def compared() -> dict:
+    def line(method: str, worst: float, mined: bool) -> dict:
+        shares = {"worst_group": worst, "mean": 0.75, "train_weighted_mean": 0.8}
+        spreads = {f"{key}_std": 0.01 for key in shares}
+        costs = {"trainable": 50370.0, "passes": 43968.0, "seconds": 9.0}
+        labels = {"method": method, "group_labels": [], "mined_groups": mined}
+        return {**labels, **shares, **spreads, **costs}
+
+    return {
+        "data": "birds",
+        "backbone": "/some/where/vit",
+        "selection": "val_pseudo_groups",
+        "results": [
+            {"split": "test", "method": "erm", "seed": 0, "worst_group": 0.38},
+            {"split": "test", "method": "d2cp", "seed": 0, "worst_group": 0.734},
+        ],
+        "summary": {"test": [line("erm", 0.38, False), line("d2cp", 0.734, True)]},
+        "paired": {"test": {"erm": {"worst_group": 0.354, "interval": [0.333, 0.368]}}},
+    }
+
+
+def test_a_comparison_is_taken_without_paths_and_its_block_is_its_file(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/compare.json").write_text(json.dumps(compared()))
+    made = take_comparison(tmp_path / "out", tmp_path, "birds")
+    assert made == tmp_path / "results/compare/birds.json" and "/some/where" not in made.read_text()
+    page = "<!-- results/compare/birds.json test -->\nold 99.9\n<!-- end -->\n"
+    text = filled(page, tmp_path)
+    assert "| ERM | none | 38.0 ± 1.0 | 75.0 ± 1.0 | 80.0 ± 1.0 | +35.4 [+33.3, +36.8] |" in text
+    assert "| D2CP | mined | 73.4 ± 1.0 |" in text and "99.9" not in text
+    assert filled(text, tmp_path) == text and bare(text) == []
+
+
+def test_tables_that_no_file_is_named_for_are_listed_by_their_heading():
+    table = "| row | worst |\n|---|---:|\n| a | 12.3 |\n"
+    words = "| setting | meaning |\n|---|---|\n| a | much |\n"
+    block = f"<!-- results/x.csv -->\n{table}<!-- end -->\n"
+    text = f"# One\n\n{words}\n## Two\n\n{table}\n{block}\n## Three\n\n{table}"
+    assert bare(text) == ["Two", "Three"]
 
 
 def whole() -> dict:

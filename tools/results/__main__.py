@@ -1,4 +1,11 @@
-"""`python -m tools.results [--take REPRODUCED] [--check]`: pages of figures from result files."""
+"""Pages of figures from result files.
+
+python -m tools.results                           make every page again
+python -m tools.results --take REPRODUCED         tables of `d2cp reproduce`
+python -m tools.results --take COMPARED --as NAME a comparison, results/compare/NAME.json
+python -m tools.results --check                   fail where a page is not current
+python -m tools.results --bare                    tables of results.md that no file is named for
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,8 @@ import argparse
 import json
 from pathlib import Path
 
-from tools.results.blocks import BLOCK, filled
+from tools.results.blocks import BLOCK, bare, filled
+from tools.results.compared import take_comparison
 from tools.results.reproduced import page
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -38,11 +46,22 @@ def pages(docs: Path) -> dict[Path, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--take", type=Path, help="a folder of d2cp reproduce: copy its tables")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--take", type=Path, help="a folder of d2cp reproduce or d2cp compare")
+    parser.add_argument("--as", dest="name", help="what a comparison is called in docs")
+    parser.add_argument("--bare", action="store_true", help="list tables without a file")
     parser.add_argument("--check", action="store_true", help="fail where a page is not current")
     given = parser.parse_args()
-    if given.take:
+    if given.bare:
+        print("\n".join(bare((DOCS / "results.md").read_text("utf-8"))))
+        return
+    if given.take and (given.take / "compare.json").is_file():
+        if not given.name:
+            raise SystemExit("--take of a comparison wants --as NAME")
+        print(take_comparison(given.take, DOCS, given.name))
+    elif given.take:
         for path in take(given.take, DOCS):
             print(path)
     for path, text in pages(DOCS).items():

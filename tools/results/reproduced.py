@@ -9,7 +9,7 @@ from typing import Any
 
 from d2cp.reproduce.page import correlation, spread
 from d2cp.reproduce.tables import REPRODUCTIONS, chosen
-from tools.results.blocks import lines
+from tools.results.lines import lines
 
 HEAD = """\
 <!-- Made by `python -m tools.results`; notes are in docs/results/notes.json. -->

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from d2cp.core.run_directory import RunDirectory
+from d2cp.data.fetch.catalogue import CATALOGUE
 from d2cp.data.images import UnreadableError
 from d2cp.data.source import FileSource
 from d2cp.data.table import Table
@@ -17,17 +18,17 @@ FEATURE_WIDTH = 768  # of ViT-B; the embedded backbone and ViT-S have less
 BRANCHES = 2
 
 
-def missing_images(table: Table) -> int:
+def missing_images(table: Table) -> list[str]:
     """Files that the table names and the disk does not have."""
     source = table.source
     if not isinstance(source, FileSource):
-        return 0
-    absent = 0
+        return []
+    absent = []
     for row in range(len(source)):
         try:
             source.stamp(row)
         except UnreadableError:
-            absent += 1
+            absent.append(str(table.ids[row]))
     return absent
 
 
@@ -42,7 +43,7 @@ class Work:
     passes: int
     looks: int
     bytes: int
-    missing: int
+    missing: tuple[str, ...]
 
 
 def images_of(data: DataSet) -> Mapping[str, int]:
@@ -133,7 +134,7 @@ def work(cells: Sequence[Cell]) -> list[Work]:
                 bytes=bytes_of_cache(data)
                 + len(seeds) * bytes_of_seed(data)
                 + sets * bytes_of_features(data),
-                missing=missing_images(data.table),
+                missing=tuple(missing_images(data.table)),
             )
         )
     return made
@@ -159,19 +160,16 @@ def told(one: Work, pace: Pace | None) -> list[str]:
     lines = [
         f"{data.name}: {len(rows)} rows x {len(seeds)} seeds, preset {data.config.preset}, "
         f"{data.config.debias.tier} over {data.config.backbone}",
+        *_absent(one),
         f"  cells: {len(one.cells)}, of which {len({c.identity for c in one.cells})} are different "
-        f"and {len(one.left)} are left to run",
-        *(f"    {cell.name}" for cell in one.left),
+        f"and {len(one.left)} are left to run" + (":" if one.left else ""),
+        *_left(one),
         "  shared by the cells of a seed: stage 1, pseudo labels, XRM's bits, and by all seeds: "
         f"features; to be made for {len(one.seeds)} of {len(seeds)} seeds",
-        f"  passes: {one.passes:,} of training, {one.looks:,} without",
+        f"  images through the network: {one.passes:,} forth and back (training), {one.looks:,} "
+        "forth alone (features, validation, test)",
         f"  disk: {one.bytes / 2**30:.1f} GiB",
     ]
-    if one.missing:
-        lines.append(
-            f"  images: {one.missing:,} of {len(data.table):,} are missing below "
-            f"{getattr(data.table.source, 'root', data.place.data)}"
-        )
     if pace is not None:
         lines.append(
             f"  time: about {_duration(seconds(one, pace))} on this machine (measured: "
@@ -183,9 +181,42 @@ def told(one: Work, pace: Pace | None) -> list[str]:
     return lines
 
 
+def _absent(one: Work) -> list[str]:
+    """What is missing, and where it could come from: without it no cell can run."""
+    if not one.missing:
+        return []
+    data, count = one.data, len(one.missing)
+    root = getattr(data.table.source, "root", data.place.data)
+    every = "all" if count == len(data.table) else f"{count:,} of"
+    lines = [
+        f"  MISSING: {every} {len(data.table):,} images below {root}, the first: {one.missing[0]}"
+    ]
+    if data.benchmark in CATALOGUE:
+        lines.append(f"    d2cp fetch {data.benchmark} DIR brings them, where there is a network")
+    return lines
+
+
+def _left(one: Work) -> list[str]:
+    """The cells that are left, one line a row of the table."""
+    by_row: dict[str, list[int]] = {}
+    for cell in one.left:
+        by_row.setdefault(cell.row.key, []).append(cell.seed)
+    return [
+        f"    {one.data.name}/{row}/{seeds[0] if len(seeds) == 1 else _braces(seeds)}"
+        for row, seeds in by_row.items()
+    ]
+
+
+def _braces(seeds: Sequence[int]) -> str:
+    return "{" + ",".join(map(str, seeds)) + "}"
+
+
 def _duration(amount: float) -> str:
     if amount < 120:
         return f"{amount:.0f} s"
     if amount < 7200:
         return f"{amount / 60:.0f} min"
-    return f"{amount / 3600:.1f} h" if amount < 48 * 3600 else f"{amount / 86400:.0f} days"
+    if amount < 48 * 3600:
+        return f"{amount / 3600:.1f} h"
+    days = amount / 86400
+    return f"{days:.0f} days" if days < 730 else f"{days / 365:.0f} years"
