@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import e2e_settings
 from d2cp.cli.app import app
 from d2cp.compare.paper_figures import paper
-from d2cp.errors import ConfigError, RunError
+from d2cp.errors import BackboneError, ConfigError, RunError
 from d2cp.reproduce import run_cell, shared, trained
 
 TINY = e2e_settings.arguments(**{"debias.epoch_size": 80, "disentangle.guide.concepts": 1})
@@ -201,6 +201,12 @@ def test_other_settings_of_what_tables_share_want_another_folder(out):
     with pytest.raises(RunError, match=r"disentangle\.steps was 6, now 7") as caught:
         reproduce("recall", "--out", str(out), "--seeds", "1", "--set", "disentangle.steps=7")
     assert "--force" not in str(caught.value) and "another --out" in caught.value.remedy
+
+
+def test_a_backbone_that_is_not_here_is_told_before_stage_1(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared, "discover", _killed)
+    with pytest.raises(BackboneError, match="there is no backbone folder"):
+        reproduce("table2", "--out", str(tmp_path), "--backbone", "./nowhere", "--seeds", "1")
 
 
 def test_folders_that_cannot_be_used_are_refused_before_anything_runs(tmp_path, ran):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from d2cp.backbone import load_backbone
 from d2cp.errors import RunError
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
@@ -43,6 +44,8 @@ def prepare(data: DataSet, seed: int, *, quiet: bool = False) -> Shared:
 def _prepare(data: DataSet, seed: int, quiet: bool) -> Shared:
     path = data.folder / SEEDS / str(seed)
     config = replace(data.config, seed=seed)
+    side = config.debias.image_size
+    load_backbone(config.backbone).grid(side, side)  # told now, not after stage 1
     with open_run(
         data.table,
         path,
