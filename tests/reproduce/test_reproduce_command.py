@@ -160,6 +160,22 @@ def test_a_damaged_cell_is_told_and_its_advice_works(out, tmp_path, ran, how):
     assert ran == ["cmnist/a/0"] and table.read_text() == before
 
 
+def test_a_seed_that_is_added_later_runs_alone(out, monkeypatch):
+    reproduce("recall", "--out", str(out), "--seeds", "1")
+    opened: list[int] = []
+    real = shared.discover
+
+    def noted(context):
+        opened.append(context.config.seed)
+        return real(context)
+
+    monkeypatch.setattr(shared, "discover", noted)
+    reproduce("recall", "--out", str(out), "--seeds", "2")
+    assert opened == [1]
+    whole = json.loads((out / "here/recall-cmnist/table.json").read_text())
+    assert all(set(f["by_seed"]) == {"0", "1"} for f in whole["figures"])
+
+
 def test_one_cell_by_its_name(out, ran):
     words = ["prompt-length", "--out", str(out), "--seeds", "1"]
     reproduce(*words, "--rows", "1,5", "--only", "cmnist/1/0")
