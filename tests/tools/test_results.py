@@ -107,10 +107,12 @@ def whole() -> dict:
 
 
 def test_a_section_has_the_figures_of_its_file_and_the_command():
-    text = section(whole(), {"table2-cmnist": "A note."})
+    more = {"column": ["a=cue"], "masks": "masks"}
+    text = section({**whole(), **more}, {"table2-cmnist": "A note."})
     assert "| (a) | 12.3 | 9.4 ± 14.5 | 12.3 |" in text
-    assert "--rows a --backbone FOLDER --set debias.image_size=98" in text and text.endswith(
-        "\nA note.\n"
+    assert (
+        "--rows a --backbone FOLDER --column a=cue --masks MASKS --set debias.image_size=98" in text
+        and text.endswith("\nA note.\n")
     )
     assert set(re.findall(r"\d+\.\d", text)) == {"12.3", "9.4", "14.5"}
 

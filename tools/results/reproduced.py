@@ -66,6 +66,8 @@ def command(whole: Whole, data: Sequence[str]) -> str:
         words.append(f"--rows {','.join(had)}")
     if whole["backbone"] != "embedded":
         words.append("--backbone FOLDER")
+    words += [f"--column {column}" for column in whole.get("column", [])]
+    words += ["--masks MASKS"] if "masks" in whole else []
     words += [f"--set {assignment}" for assignment in whole["set"]]
     return " ".join(words)
 

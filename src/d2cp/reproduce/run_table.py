@@ -138,12 +138,16 @@ def reproduce(
     """Run what is missing; the table goes to `table_folder`."""
     cells = possible(cells_of(wanted, data, seeds), say)
     found = run_cells(cells, say, quiet=quiet)
-    about = {
+    about: dict[str, Any] = {
         "scale": data[0].scale,
         "seeds": seeds,
         "backbone": data[0].config.backbone,
         "set": list(data[0].assignments),
     }
+    if columns := data[0].place.columns:
+        about["column"] = [f"{role}={name}" for role, name in columns.items()]
+    if data[0].masks is not None:
+        about["masks"] = data[0].masks.name
     return write_table(wanted, found, table_folder(wanted, data), about)
 
 
