@@ -355,6 +355,8 @@ class ReproducedCell(TypedDict):
     lines: list[CellLine]
     results: NotRequired[list[ResultRecord]]
     pictures: NotRequired[list[CellPicture]]
+    columns: NotRequired[list[str]]
+    machine: NotRequired[str]
     files: NotRequired[dict[FileName, str]]
 
 
