@@ -121,7 +121,7 @@ def test_two_workers_on_one_cell_run_it_once(photographs, monkeypatch):
         made.append(threading.get_ident())
         inside.set()
         assert seconds_turn.wait(60)  # the second has started: it waits, or comes in here too
-        return {"lines": []}
+        return {"identity": cell.identity, "seconds": 0.0, "lines": []}
 
     monkeypatch.setattr(Workshop, "_make", slow)
     results: list[dict] = []
@@ -134,7 +134,8 @@ def test_two_workers_on_one_cell_run_it_once(photographs, monkeypatch):
     seconds_turn.set()
     first.join()
     second.join()
-    assert len(made) == 1 and results == [{"lines": []}] * 2
+    assert len(made) == 1 and len(results) == 2 and results[0] == results[1]
+    assert results[0]["identity"] == cell.identity
 
 
 def test_a_row_whose_settings_nothing_reads_is_refused(photographs):
