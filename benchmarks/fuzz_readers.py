@@ -19,7 +19,9 @@ from d2cp.config import load_config
 from d2cp.config.whole import config_from_dict
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.files import write_csv, write_json
+from d2cp.core.records import CellRecord, ReproducedCell
 from d2cp.core.run_directory import RunDirectory
+from d2cp.core.sealed import SEAL, read_sealed, write_sealed
 from d2cp.data import load_table
 from d2cp.data.images import UnreadableError, decode, to_square
 from d2cp.debias.trained_files import load_artifact
@@ -213,6 +215,34 @@ def mutate_header(data: bytes, draw: random.Random) -> bytes:
     return told.to_bytes(8, "little") + header + data[8 + size :]
 
 
+def prepare_cells(folder: Path, run: Path) -> None:
+    results = json.loads((run / "evaluate" / "results.json").read_text())
+    figures = {"split": "test", "figures": {"worst_group": 0.5, "mean": 0.9}, "key": "a"}
+    about = {"identity": "x", "seconds": 1.5, "results": results}
+    picture = {"file": "swap.png", "title": "Swap"}
+    facts = {"tier": "features", "trainable": 3, "passes": 60, "params": {"lr": 0.1}}
+    notes = {"group_labels": ["val"], "mined_groups": False, "notes": []}
+    write_sealed(folder / "cell.json", {**about, "lines": [figures], "pictures": [picture]})
+    write_sealed(folder / "erm-0.json", {**about, **facts, **notes})
+
+
+def read_cells(folder: Path, draw: random.Random) -> None:
+    """A cell of `reproduce` or of `compare`, half of the time with a digest that fits."""
+    name, form = draw.choice((("cell.json", ReproducedCell), ("erm-0.json", CellRecord)))
+    data = mutate_json((folder / name).read_bytes(), draw)
+    path = folder / "changed.json"
+    path.write_bytes(data)
+    if draw.random() < 0.5:
+        try:
+            content = json.loads(data)
+            content.pop(SEAL)
+            write_sealed(path, content)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            path.write_bytes(data)
+    found = read_sealed(path, form, remedy="delete it")
+    assert all(isinstance(line["split"], str) for line in found.get("lines", []))
+
+
 def prepare_model(folder: Path, run: Path) -> None:
     stage = run / "disentangle"
     shutil.copytree(stage, folder / "model", ignore=shutil.ignore_patterns("concepts*"))
@@ -254,13 +284,14 @@ def _files(folder: Path) -> list[Path]:
 
 READERS: dict[str, tuple[Callable[[Path, Path], None], Reader, int]] = {
     # name: preparation, reader, share of the inputs in thousandths
-    "images": (prepare_images, read_image, 400),
+    "images": (prepare_images, read_image, 380),
     "metadata": (prepare_table, read_table, 150),
     "settings": (prepare_settings, read_settings, 150),
     "corrections": (prepare_corrections, read_corrections, 100),
     "manifest": (prepare_manifest, read_manifest, 90),
     "predictions": (prepare_predictions, read_prediction_file, 60),
     "tensors": (prepare_tensors, read_tensors, 45),
+    "cells": (prepare_cells, read_cells, 20),
     "model": (prepare_model, read_model, 3),
     "backbone": (prepare_backbone, read_backbone, 2),
 }

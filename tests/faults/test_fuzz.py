@@ -12,7 +12,7 @@ from d2cp.errors import D2CPError
 from fuzz_readers import READERS
 from report_artifacts import write_run
 
-QUICK = ("images", "metadata", "settings", "corrections", "manifest", "predictions")
+QUICK = ("images", "metadata", "settings", "corrections", "manifest", "predictions", "cells")
 
 
 @pytest.fixture(scope="module")
