@@ -111,6 +111,7 @@ class Torment:
         self.figures = Figures()
         self.reference: dict[str, str] = {}
         self.usual = 0.0  # seconds when left alone
+        self.over: Callable[[], bool] = lambda: False
 
     def alone(self) -> str:
         """The run that is left alone; what it said where it failed."""
@@ -122,13 +123,15 @@ class Torment:
         self.reference = contents(self.work / "alone")
         return ""
 
-    def go(self, kills: int, say: Callable[[str], object]) -> None:
-        """Kill and resume until the command ends; compare; again until `kills` are done."""
+    def go(self, kills: int, end: float, say: Callable[[str], object]) -> None:
+        """Kill and resume until the command ends; compare; again until `kills` are done, or until
+        the clock says `end`."""
         figures, rounds = self.figures, 0
-        while figures.kills < kills:
+        self.over = lambda: figures.kills >= kills or time.monotonic() >= end
+        while not self.over():
             out = self.work / f"killed-{rounds}"
             rounds += 1
-            code = self._until_it_ends(out, kills)
+            code = self._until_it_ends(out)
             figures.completed += 1
             if code != 0:
                 figures.lost.append(f"{out.name}: exit code {code}: {self._said()[-500:]}")
@@ -141,11 +144,11 @@ class Torment:
                 shutil.rmtree(out)
             say(f"  {figures.kills} kills, {figures.identical} of {figures.completed} identical")
 
-    def _until_it_ends(self, out: Path, kills: int) -> int:
+    def _until_it_ends(self, out: Path) -> int:
         figures, draw = self.figures, self.draw
         while True:
             wait = draw.uniform(0, self.usual) * draw.choice((0.05, 0.2, 0.5, 1.0))
-            if figures.kills >= kills:
+            if self.over():
                 wait = 1e9  # the last round is left to end
             in_write = draw.random() < IN_WRITE
             others: list[str] = []
@@ -189,6 +192,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=1e9, help="fewer kills rather than longer")
     parser.add_argument("--jobs", default=",".join(JOBS), help=f"which of {', '.join(JOBS)}")
     given = parser.parse_args()
     import_everything()
@@ -197,17 +201,19 @@ def main() -> int:
     if cores() < 2:
         print("one core: nothing that needs several is killed")
         chosen = [job for job in chosen if job not in SEVERAL]
-    whole = Figures()
+    whole, began = Figures(), time.monotonic()
     for index, job in enumerate(chosen):
         left, rest = given.kills - whole.kills, chosen[index:]
-        share = round(left * SHARES[job] / sum(SHARES[name] for name in rest))
+        part = SHARES[job] / sum(SHARES[name] for name in rest)
+        share, now = round(left * part), time.monotonic()
+        end = now + part * (began + 60 * given.minutes - now)
         with tempfile.TemporaryDirectory(prefix="d2cp-kill-", ignore_cleanup_errors=True) as folder:
             torment = Torment(job, Path(folder), random.Random(f"{given.seed}/{job}"))
             if said := torment.alone():
                 print(said)
                 return 1
             print(f"{job}: {torment.usual:.1f} s when left alone", flush=True)
-            torment.go(share, partial(print, flush=True))
+            torment.go(share, end, partial(print, flush=True))
         figures = torment.figures
         where = ", ".join(f"{name} {n}" for name, n in figures.where.most_common())
         print(f"{job}: {figures}; last finished before the kill: {where}", flush=True)
