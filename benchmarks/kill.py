@@ -41,8 +41,8 @@ from killed_process import (
     use_all_cores,
 )
 
-CLOCKED = {"seconds"}  # what a file says of the clock differs from run to run
-UNCOMPARED = {".lock", ".lock.owner", "report.html"}  # the report is made of the rest, and of times
+CLOCKED = {"seconds", "digest"}  # what a file says of the clock, and of itself, differs
+UNCOMPARED = {".lock", ".lock.owner", "report.html", "table.html"}  # made of the rest, and of times
 IN_WRITE = 0.5  # share of the kills that wait for a file being written
 
 
