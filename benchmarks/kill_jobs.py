@@ -35,7 +35,10 @@ def settings() -> list[str]:
 JOBS: dict[str, list[str]] = {
     "prompts": ["run", "cmnist", *settings()],
     "features": ["run", "cmnist", "--set", "debias.tier='features'", *settings()],
-    "cores": ["run", "cmnist", *settings()],
+    "cores": [  # batches that are worth two parts, a core each
+        *("run", "cmnist", *settings()),
+        *("--set", "disentangle.batch=96", "--set", "disentangle.guide.batch=96"),
+    ],
     "compare": [
         *("compare", "cmnist", "--methods", "erm,group_dro,dfr", "--seeds", "2", "--budget", "240"),
         *("--tier", "features", "--selection", "val_worst_class", *settings()),
