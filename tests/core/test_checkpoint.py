@@ -1,4 +1,5 @@
 import pickle
+import shutil
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ def test_round_trip_keeps_bits_and_only_the_last_two(tmp_path):
     assert len(list((tmp_path / "checkpoints").iterdir())) == 2
 
 
-@pytest.mark.parametrize("damage", ["truncate", "pickle", "empty", "flip"])
+@pytest.mark.parametrize("damage", ["truncate", "pickle", "empty", "flip", "step", "identity"])
 def test_a_damaged_checkpoint_is_refused_and_the_one_before_is_used(tmp_path, damage):
     checkpointer = make(tmp_path)
     checkpointer.save(1, {"w": torch.ones(100)}, {})
@@ -31,8 +32,20 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_is_used(tmp_path, da
     data = newest.read_bytes()
     flipped = data[:-7] + bytes([data[-7] ^ 1]) + data[-6:]
     damaged = {"truncate": data[:-40], "pickle": pickle.dumps(print), "empty": b"", "flip": flipped}
+    damaged["step"] = data.replace(b'"step":"2"', b'"step":"7"')
+    damaged["identity"] = data.replace(b'"identity":"x"', b'"identity":"z"')
+    assert damaged[damage] != data
     newest.write_bytes(damaged[damage])
     with pytest.warns(UserWarning, match="going back"):
+        assert checkpointer.load().step == 1
+
+
+def test_a_checkpoint_under_the_name_of_another_step_is_refused(tmp_path):
+    checkpointer = make(tmp_path)
+    checkpointer.save(1, {"w": torch.ones(1)}, {})
+    folder = tmp_path / "checkpoints"
+    shutil.copy(folder / "step-000000001.safetensors", folder / "step-000000005.safetensors")
+    with pytest.warns(UserWarning, match="it says that it is of step 1"):
         assert checkpointer.load().step == 1
 
 

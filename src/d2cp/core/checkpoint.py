@@ -61,8 +61,8 @@ class Checkpointer:
         self._require_finite(step, plain)
         header = {"step": str(step), "identity": self.identity, "state": json.dumps(state)}
         header["digest"] = _digest(plain, header["state"])
-        path = self.directory / f"step-{step:09d}.safetensors"
-        write_bytes(path, save(plain, metadata=header))
+        header["whole"] = _header_digest(header)
+        write_bytes(self._path(step), save(plain, metadata=header))
         for old in self._paths()[self.keep :]:
             old.unlink(missing_ok=True)
         self._last, self._saved = time.monotonic(), True
@@ -82,6 +82,11 @@ class Checkpointer:
                 step, state = int(header["step"]), json.loads(header["state"])
                 if header["digest"] != _digest(tensors, header["state"]):
                     raise ValueError("its bytes have changed")
+                # The digest is of weights and state; step and identity are in the header alone.
+                if header.get("whole", _header_digest(header)) != _header_digest(header):
+                    raise ValueError("its header has changed")
+                if path != self._path(step):
+                    raise ValueError(f"it says that it is of step {step}")
             except (SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
                 warnings.warn(
                     f"{path} is damaged ({error}); going back to the checkpoint before it",
@@ -120,6 +125,9 @@ class Checkpointer:
         for path in self._paths():
             path.unlink(missing_ok=True)
 
+    def _path(self, step: int) -> Path:
+        return self.directory / f"step-{step:09d}.safetensors"
+
     def _paths(self) -> list[Path]:
         if not self.directory.is_dir():
             return []
@@ -134,6 +142,11 @@ def _digest(tensors: dict[str, Tensor], state: str) -> str:
         digest.update(name.encode())
         digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _header_digest(header: dict[str, str]) -> str:
+    told = "\n".join(header.get(name, "") for name in ("step", "identity", "digest"))
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
