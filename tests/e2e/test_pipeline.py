@@ -104,7 +104,9 @@ def test_export_and_predict(run, tmp_path, capsys):
         Image.fromarray(table.source.pixels(np.array([row]))[0]).save(files[-1])
     broken = tmp_path / "broken.jpg"
     broken.write_bytes(b"<html>not an image</html>")
-    assert d2cp("export", run, "--to", tmp_path / "model", "--with-shortcut") == 0
+    assert (
+        d2cp("export", run, "--to", tmp_path / "model", "--with-shortcut", "--model", "d2cp") == 0
+    )
     capsys.readouterr()
     assert d2cp("predict", tmp_path / "model", *files, broken) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
