@@ -159,6 +159,8 @@ def score(sets: Path, runs: Path) -> None:
             cells += [100 * found[m][part] for m in ("erm", shipped, "d2cp")]
         gains.append((cells[1] - cells[0], cells[4] - cells[3]))
         print(f"| {run.name} | {shipped} | " + " | ".join(f"{c:.1f}" for c in cells) + " |")
+    if not gains:
+        raise SystemExit(f"no finished run in {runs}")
     worst, mean = np.array(gains).T
     print(
         f"shipped minus plain: worst group {worst.mean():+.1f} on average, {worst.min():+.1f} at "
