@@ -36,9 +36,9 @@ def deployed_model(
     shortcut = artifact.trained.shortcut() if with_shortcut else None
     if with_shortcut and shortcut is None:
         raise ConfigError(
-            "this run has no spurious branch to export",
-            expected="a run with debias.dual_branch = true",
-            remedy="export without --with-shortcut",
+            "the model to export has no spurious branch",
+            expected="D2CP, of a run with debias.dual_branch = true",
+            remedy="export with --model d2cp, or without --with-shortcut",
         )
     config, prompted = artifact.trained.config, isinstance(classifier, PromptClassifier)
     model = D2CPForImageClassification(
