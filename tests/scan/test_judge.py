@@ -24,7 +24,9 @@ from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 def evidence(alone=0.8, ratio=0.3, flips=0.7, control=0.2, beyond=1.0):
     moved = {"flips": flips, "control": control, "gap": flips - control, "pairs": 64}
     counts = {"agreement": 0.5 + alone / 2, "chance": 0.5, "against": 9, "images": 90}
+    unlike = unlike_the_class(ratio, 0.5 - alone / 2)
     told = {"alone": alone, "beyond": min(alone, beyond), "sure_and_wrong": ratio}
+    told["unlike_the_class"] = unlike
     return {**told, "transplant": moved, **counts}
 
 

@@ -21,6 +21,8 @@ class Candidate:
     intercept: Floats
     held_out: Floats
     p_value: float
+    plain: Floats | None = None
+    """The scores before the finding was learnt again from a hidden value, where it was."""
 
     @property
     def lenses(self) -> tuple[str, ...]:

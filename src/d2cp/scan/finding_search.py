@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Search:
         class: what the images have in common is then told with less noise than the class tells it.
         Features that tell nothing by themselves are shrunk most. It goes on while the value tells
         the class as well as before: else it would be on its way to something else."""
-        best, told = rough, self.told(rough)
+        first, best, told = rough, rough, self.told(rough)
         for _ in range(SHARPENED):
             member = posterior(rough.held_out, self.y, self.classes)
             target = (member[:, 1:] if self.classes == 2 else member).astype(np.float32)
@@ -96,7 +96,7 @@ class Search:
             if now < told - LOST:
                 break
             best, told = rough, max(told, now)
-        return best
+        return replace(best, plain=first.held_out)
 
     def told(self, candidate: Candidate) -> float:
         """Balanced accuracy of the value for the class, held out."""

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from d2cp.scan.evidence import unlike_the_class
 from d2cp.scan.finding import Outcome
 
 FOUND = 0.45
@@ -46,7 +45,7 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
     ratio, moved = float(evidence["sure_and_wrong"]), evidence["transplant"]
     needed = WHOLE_GAP if lens in WHOLE_PICTURE else (0.0, FULL_GAP)
     detachable = _ramp(float(moved["gap"]), *needed)
-    contradicted = _ramp(unlike_the_class(ratio, 1 - float(evidence["agreement"])), *UNLIKE)
+    contradicted = _ramp(float(evidence["unlike_the_class"]), *UNLIKE)
     shortcut = max(detachable, contradicted)
     strength = told * (0.5 + 0.5 * shortcut)
     reasons = [

@@ -62,7 +62,7 @@ def measure(
     threshold = cut(candidate.held_out, y)
     value = values_of(scores, threshold)
     agreeing = agreement(value[fit], y)
-    ratio, error = sure_and_wrong(value[fit], certainty(candidate.held_out, threshold), y)
+    ratio, error, unlike = _contradicted(candidate, y)
     alone = beyond_chance(agreeing, table.n_classes)
     moved = Transplant(0.0, 0.0, 0, 0)
     if candidate.p_value <= config.alpha and alone >= WORTH_A_TEST:
@@ -76,10 +76,21 @@ def measure(
         "images": len(fit),
         "sure_and_wrong": ratio,
         "sure_and_wrong_error": error,
-        "unlike_the_class": unlike_the_class(ratio, 1 - agreeing),
+        "unlike_the_class": unlike,
         "transplant": {**dataclasses.asdict(moved), "gap": moved.gap},
     }
     return Measured(candidate, reader, scores, each_fold, threshold, value, evidence)
+
+
+def _contradicted(candidate: Candidate, y: Ints) -> tuple[float, float, float]:
+    """Sure answers that the class contradicts, relative to all, the standard error, and how unlike
+    the class that is: by the scores before the finding was learnt again. Posteriors of a hidden
+    value part any score into two, after which the sure ones are contradicted like all others."""
+    scores = candidate.held_out if candidate.plain is None else candidate.plain
+    threshold = cut(scores, y)
+    value = values_of(scores, threshold)
+    ratio, error = sure_and_wrong(value, certainty(scores, threshold), y)
+    return ratio, error, unlike_the_class(ratio, 1 - agreement(value, y))
 
 
 def ranked(
