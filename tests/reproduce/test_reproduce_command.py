@@ -70,8 +70,11 @@ def test_a_finished_table_redoes_nothing(out, monkeypatch):
 
     monkeypatch.setattr(run_cell, "Workshop", never)
     monkeypatch.setattr(shared, "open_run", never)
+    stray = out / "here" / "table2-cmnist" / ".table.json.1.tmp"
+    stray.write_text("a killed writer")
     text = reproduce("table2", "--out", str(out), "--rows", "a,f", "--seeds", "1")
     assert "(a) plain training" in text and "9.4 ± 14.5" in text
+    assert not stray.exists()
 
 
 def test_a_finished_table_needs_neither_torch_nor_scipy(out):

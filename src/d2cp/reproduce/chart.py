@@ -126,7 +126,8 @@ def _draw(pen: ImageDraw.ImageDraw, shape: Shape, k: int) -> None:
             pen.line([*corners, corners[0]], colour, max(1, round(1.8 * k)), joint="curve")
         case Words(x, y, text, size, colour, anchor):
             place = {"start": "ls", "middle": "ms", "end": "rs"}[anchor]
-            pen.text((x * k, y * k), text, colour, font(size * k), anchor=place)
+            said = text.replace("α", "alpha")  # Pillow's own font has no Greek
+            pen.text((x * k, y * k), said, colour, font(size * k), anchor=place)
 
 
 def _corners(x: float, y: float, r: float) -> Sequence[tuple[float, float]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from d2cp import __version__
-from d2cp.core.files import write_bytes, write_csv, write_json, write_text, writing_to
+from d2cp.core.files import sweep, write_bytes, write_csv, write_json, write_text, writing_to
+from d2cp.core.locks import held_in
 from d2cp.data.place import Place
 from d2cp.errors import ConfigError, RunError
 from d2cp.reproduce.cells import Cell, DataSet, cells_of
@@ -148,7 +149,10 @@ def reproduce(
         about["column"] = [f"{role}={name}" for role, name in columns.items()]
     if data[0].masks is not None:
         about["masks"] = data[0].masks.name
-    return write_table(wanted, found, table_folder(wanted, data), about)
+    folder = table_folder(wanted, data)
+    with held_in(folder, ".lock", wait=True):
+        sweep(folder)  # what a killed writer left: the lock says that none is at work
+        return write_table(wanted, found, folder, about)
 
 
 def table_folder(wanted: Reproduction, data: Sequence[DataSet]) -> Path:
