@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from d2cp.cli.compare import difference
 from d2cp.compare.comparison import labels_used
 from d2cp.compare.registry import method
 from d2cp.evaluate.columns import COLUMNS, COSTS, WORST
@@ -57,19 +58,10 @@ def table(path: Path, split: str) -> str:
                 method(line["method"]).spec.title,
                 labels_used(line),
                 *figures,
-                _difference(whole["paired"][split].get(line["method"])),
+                difference(whole["paired"][split].get(line["method"])),
                 *(cost.text(line[cost.key]) for cost in TIMELESS),
                 ", ".join(f"{100 * value:.1f}" for value in seeds),
             ]
         )
     right = [False, False, *[True] * len(COLUMNS), False, *[True] * len(TIMELESS), False]
     return lines(header, rows, right)
-
-
-def _difference(pair: Mapping[str, Any] | None) -> str:
-    if pair is None:
-        return ""
-    text = f"{100 * pair[WORST.key]:+.1f}"
-    if pair["interval"] is None:
-        return text
-    return text + " [{:+.1f}, {:+.1f}]".format(*(100 * bound for bound in pair["interval"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -186,7 +187,7 @@ def _table(whole: dict[str, Any], split: str) -> RichTable:
             if column is WORST:
                 low, high = line["intervals"][column.key]
                 cells.append(f"{100 * low:.1f} to {100 * high:.1f}")
-        cells.append(_difference(whole["paired"][split].get(line["method"])))
+        cells.append(difference(whole["paired"][split].get(line["method"])))
         cells += [cost.text(line[cost.key]) for cost in COSTS]
         theirs = (paper or {}).get(line["method"], {})
         for column in published:
@@ -204,7 +205,8 @@ def _plain(value: float, std: float | None) -> str:
     return f"{value:.1f}" if std is None else f"{value:.1f} ± {std:.1f}"
 
 
-def _difference(pair: dict[str, Any] | None) -> str:
+def difference(pair: Mapping[str, Any] | None) -> str:
+    """D2CP minus a method in points of the worst group, with its interval."""
     if pair is None:
         return ""
     text = f"{100 * pair['worst_group']:+.1f}"
