@@ -190,6 +190,15 @@ def test_an_evaluation_sees_the_average() -> None:
     assert len(seen) == 3 and seen[-1] == float(weights(kept).sum())
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"), [("weight_decay", 1e30), ("lr", 1e30), ("momentum", 1e30)]
+)
+def test_the_advice_names_what_is_to_blame(setting: str, value: float, tmp_path: Path) -> None:
+    wrong = replace(CONFIG, **{setting: value})
+    with pytest.raises(TrainingError, match=rf"lower debias\.{setting} \(now 1e\+30\), or"):
+        run(new_module(), tmp_path, config=wrong)
+
+
 def test_not_finite_loss_is_an_error() -> None:
     module = new_module()
     with torch.no_grad():

@@ -8,13 +8,10 @@ import torch
 from d2cp.config.debias import DebiasConfig
 from d2cp.debias.adapters import AdapterClassifier
 from d2cp.debias.loop import decayed_parameters
+from d2cp.debias.sampler import sample_weights
 from d2cp.debias.solved_adapter import SolvedDualAdapter
-from d2cp.debias.spurious_solution import (
-    SpuriousSolution,
-    solve_head,
-    solve_spurious,
-    spurious_loss,
-)
+from d2cp.debias.solved_head import head_loss, solve_head
+from d2cp.debias.spurious_solution import SpuriousSolution, solve_spurious
 
 CONFIG = DebiasConfig(adapter_hidden=5, spurious_heads=3)
 WIDTH = 10
@@ -41,12 +38,12 @@ def solution(signals: int, heads: int = 3) -> SpuriousSolution:
 def test_a_head_is_the_minimum_that_small_steps_reach() -> None:
     x, a, groups = data(2, n=60)
     labels = torch.from_numpy(a)
-    found = solve_head(x.double(), labels, groups, 2, 0.5)
+    found = solve_head(x.double(), labels, sample_weights(groups, 1.0), 2, 0.5)
     sizes = np.bincount(groups)
     shares = torch.from_numpy(1 / sizes[groups] / np.count_nonzero(sizes))
     slow = torch.zeros(2, WIDTH + 1, dtype=torch.float64, requires_grad=True)
     for _ in range(3000):
-        loss = spurious_loss(slow, x.double(), labels, shares, 0.5)
+        loss = head_loss(slow, x.double(), labels, shares, 0.5)
         (gradient,) = torch.autograd.grad(loss, slow)
         slow = (slow - 0.05 * gradient).detach().requires_grad_()
     torch.testing.assert_close(found[:, :-1], slow[:, :-1].detach(), atol=1e-4, rtol=1e-3)

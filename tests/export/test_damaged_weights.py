@@ -81,6 +81,9 @@ DAMAGE = {  # the last word is the weight that the message names
 }
 
 
+GONE = "(gone)"
+
+
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_an_export_with_other_weights_is_refused(made: Path, tmp_path: Path, damage: str) -> None:
     folder = copy_of(made / "model", tmp_path / "model", DAMAGE[damage])
@@ -105,6 +108,12 @@ def test_an_export_with_other_weights_is_refused(made: Path, tmp_path: Path, dam
         {"adapter_hidden": 5},
         {"head_bias": False},
         {"shortcut_labels": ["a", "b"]},
+        {"centre_crop": -1},
+        {"centre_crop": "x"},
+        {"centre_crop": []},
+        {"head_bias": 10**30},
+        {"id2label": {"0": "another", "1": "name"}},
+        *({name: GONE} for name in ("resize", "centre_crop", "id2label", "shortcut_labels")),
     ],
     ids=str,
 )
@@ -114,9 +123,11 @@ def test_a_hostile_configuration_ends_in_one_message(
     folder = tmp_path / "model"
     shutil.copytree(made / "model", folder)
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **change}))
-    with pytest.raises(RunError):
+    config = {k: v for k, v in {**config, **change}.items() if v != GONE}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(RunError) as told:
         Deployed.load(folder)
+    assert told.value.remedy
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"image_mean": [1], "image_std": [1]}', "no"])

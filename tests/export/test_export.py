@@ -19,7 +19,7 @@ from d2cp.cli.export import export
 from d2cp.cli.predict import predict
 from d2cp.core.run_directory import RunDirectory
 from d2cp.debias.logits import predict_logits
-from d2cp.debias.train import Trained, train_d2cp, train_on_features
+from d2cp.debias.train import train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, save_artifact
 from d2cp.errors import ConfigError, D2CPError, RunError
 from d2cp.export.onnx_file import export_onnx, require_onnx
@@ -32,10 +32,12 @@ TABLE, STORE = cmnist()
 NAMES = ("0-4", '"5-9" <b>')
 
 
-@pytest.fixture(scope="module", params=["vit", "dinov2", "clip", "vit features"])
+@pytest.fixture(scope="module", params=["vit", "dinov2", "clip", "vit features", "vit fewer"])
 def artifact(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     family, _, tier = request.param.partition(" ")
-    return make_artifact(family, tmp_path_factory.mktemp(family), tier or "prompts")
+    share = 0.5 if tier == "fewer" else 1.0
+    tier = tier if tier == "features" else "prompts"
+    return make_artifact(family, tmp_path_factory.mktemp(family), tier, share)
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +46,23 @@ def vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def fewer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that drops half of the patches."""
+    return make_artifact("vit", tmp_path_factory.mktemp("fewer"), keep_patches=0.5)
+
+
+@pytest.fixture(scope="module")
 def adapted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_artifact("dinov2", tmp_path_factory.mktemp("adapted"), "features")
 
 
-def make_artifact(family: str, folder: Path, tier: str = "prompts") -> Path:
+def make_artifact(
+    family: str, folder: Path, tier: str = "prompts", keep_patches: float = 1.0
+) -> Path:
     """A run directory with a trained debias stage, on a backbone in its own folder."""
     library_model(family).save_pretrained(folder / "backbone")
-    config = replace(CONFIG, head_init=0.5, max_steps=3)
-    backbone, labels = load_backbone(folder / "backbone"), labels_of(TABLE)
+    config = replace(CONFIG, head_init=0.5, max_steps=3, keep_patches=keep_patches)
+    backbone, labels = load_backbone(folder / "backbone", keep_patches), labels_of(TABLE)
     if tier == "features":
         features = frozen_features(backbone, STORE, np.arange(len(TABLE)), 28, quiet=True)
         trained = train_on_features(features, labels, config, seed=0, backbone_parameters=1)
@@ -69,8 +79,8 @@ def make_artifact(family: str, folder: Path, tier: str = "prompts") -> Path:
 def trained_logits(folder: Path, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     from d2cp.debias.trained_files import load_artifact
 
-    trained: Trained = load_artifact(folder / "run" / "debias").trained
-    backbone = load_backbone(folder / "backbone")
+    artifact = load_artifact(folder / "run" / "debias")
+    trained, backbone = artifact.trained, artifact.load_backbone()
     shortcut = trained.shortcut()
     assert shortcut is not None
     return (
@@ -114,7 +124,7 @@ def test_hugging_face_can_load_the_folder(vit: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tier", ["vit", "adapted"])
+@pytest.mark.parametrize("tier", ["vit", "adapted", "fewer"])
 def test_onnx_equals_torch_at_any_batch_size(
     tier: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -1,7 +1,8 @@
 """Trains a tiny model in a process of its own: to be killed, or launched several times at once.
 
 train_process.py FOLDER kill: checkpoints there, then it waits for its end.
-train_process.py FOLDER 2: in two processes, metrics.jsonl and model.safetensors in FOLDER.
+train_process.py FOLDER 2: in two processes, metrics.jsonl and model.safetensors in FOLDER; one
+branch after the other, as large steps are computed.
 """
 
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import is_main, process_count
+from d2cp.debias import branch_logits
 from d2cp.debias.train import Trained, train_d2cp
 from d2cp.debias.trained_files import Artifact, save_artifact
 from debias_tiny import CONFIG, backbone, cmnist, labels_of
@@ -40,6 +42,7 @@ if __name__ == "__main__":
         train(folder, checkpoints=True)
         time.sleep(600)
     assert process_count() == int(mode), f"{process_count()} processes, not {mode}"
+    branch_logits.APART = 0
     trained = train(folder, checkpoints=False)
     if is_main():
         save_artifact(folder, Artifact(trained, "tiny", ("0", "1"), ("0", "1")))

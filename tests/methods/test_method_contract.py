@@ -12,6 +12,7 @@ import torch
 
 from d2cp.backbone import Backbone, load_backbone
 from d2cp.backbone.text_tower import ClassText
+from d2cp.compare.contract import selection_logits
 from d2cp.compare.footing import Footing
 from d2cp.compare.mined_groups import SUFFIX
 from d2cp.compare.registry import BUILT_IN, chosen, method, methods
@@ -30,6 +31,7 @@ MINED = [m.spec.name for m in chosen("all", "both") if m.spec.name.endswith(SUFF
 EVERY = [*BUILT_IN, *MINED]
 ONCE = [(name, method(name).spec.tiers[-1]) for name in EVERY]  # the quick tier, if it has it
 BLIND = [name for name in EVERY if not method(name).spec.needs_groups]
+NO_LOOP = ("ppa", "resample_solved")  # heads on frozen features: no pass, no checkpoint
 GUIDE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
 TABLES = {"two": "cmnist", "ten": "cmnist10"}
 
@@ -102,7 +104,7 @@ def run(footing: Footing, name: str, checkpoints=None) -> torch.Tensor:
     task = footing.task(one.spec, checkpoints)
     predictor = one.fit(task, one.spec.values())
     assert predictor.trainable > 0
-    assert (task.passes > 0) == (name != "ppa")  # linear heads on frozen features cost none
+    assert (task.passes > 0) == (name not in NO_LOOP)
     if footing.equal == "passes":
         assert task.passes <= footing.budget
     return predictor.logits(footing.table.rows("test"))
@@ -135,7 +137,7 @@ def test_equal_epochs_give_every_training_its_images(footing, name):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Task, "fit", counted)
         run(one, name)
-    assert name == "ppa" or max(steps) > 60 - 20  # whole batches: at most one less
+    assert name in NO_LOOP or max(steps) > 60 - 20  # whole batches: at most one less
 
 
 @pytest.mark.parametrize(("name", "tier"), ONCE)
@@ -149,7 +151,7 @@ def test_survives_a_missing_group(footing, tables, name, tier):
     assert torch.isfinite(logits).all()
 
 
-@pytest.mark.parametrize(("name", "tier"), [c for c in ONCE if c[0] != "ppa"])  # ppa: no loop
+@pytest.mark.parametrize(("name", "tier"), [c for c in ONCE if c[0] not in NO_LOOP])
 def test_resumes_to_the_same_bits(footing, tmp_path: Path, name, tier):
     one = footing(tier, "two")
     whole = run(one, name)
@@ -295,9 +297,23 @@ def test_a_search_draws_what_the_tier_has():
     """On frozen features D2CP solves its spurious branch and draws no sampling exponent."""
     spec = methods()["d2cp"].spec
     assert set(spec.on("prompts").params) == {"alpha", "eta"}
-    assert set(spec.on("features").params) == {"eta"}
+    solved = {"class_decay", "read_out", "weight_xrm_y"}
+    assert set(spec.on("features").params) == {"eta"} | solved
     erm = methods()["erm"].spec
     assert erm.on("features") == erm
+
+
+@pytest.mark.parametrize("name", ["d2cp", "resample_solved"])
+def test_a_refitted_head_is_judged_by_one_that_has_not_seen_validation_images(footing, name):
+    found = {}
+    for refit in (False, True):
+        one = footing("features", "two", class_fit="solved", refit=refit)
+        task = one.task(method(name).spec)
+        predictor = method(name).fit(task, method(name).spec.on("features").values())
+        assert task.passes == 0
+        found[refit] = (predictor.logits(task.val), selection_logits(predictor)(task.val))
+    assert torch.equal(*found[False]) and torch.equal(found[True][1], found[False][1])
+    assert not torch.allclose(found[True][0], found[True][1])
 
 
 def test_adapters_of_a_comparison_read_features_as_a_run_s_do(footing):

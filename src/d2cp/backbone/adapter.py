@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from d2cp.backbone.block import Block
+from d2cp.backbone.block import Block, Prefix
 from d2cp.backbone.families import Family, Triple, copied
 from d2cp.data.pixels import standardised
 from d2cp.errors import BackboneError
@@ -43,6 +43,7 @@ class Backbone(nn.Module):
         self.pre_norm = parts.pre_norm or nn.Identity()
         self.blocks = nn.ModuleList([Block(block, self.heads) for block in parts.blocks])
         self.norm = parts.final_norm
+        self.keep_patches = 1.0
         self.requires_grad_(False)
         self.eval()
 
@@ -87,9 +88,47 @@ class Backbone(nn.Module):
     def features(self, pixels: Tensor) -> Tensor:
         """CLS after the final norm, [B, D]; the last block is computed for CLS alone."""
         x = self.embed(pixels)
-        for index, block in enumerate(self.blocks):
-            x = block(x, cls_only=index == self.depth - 1)
+        for index in range(self.depth):
+            x, _ = self.block(index, x)
         return self.final_norm(x[:, 0])
+
+    def thinned(self, keep_patches: float) -> Self:
+        """This backbone, its features from now on with only this share of the patches after a
+        third of the blocks: those that CLS attends to most there."""
+        if not 0 < keep_patches <= 1:
+            raise BackboneError(
+                f"keep_patches = {keep_patches}", expected="a share above 0, at most 1"
+            )
+        if keep_patches < 1 and self._thins_after >= self.depth:
+            raise BackboneError(
+                f"backbone {self.name} has {self.depth} blocks: too few to drop patches between",
+                expected="more than 2 blocks, or debias.keep_patches = 1",
+                remedy="leave debias.keep_patches at 1",
+            )
+        self.keep_patches = keep_patches
+        return self
+
+    @property
+    def _thins_after(self) -> int:
+        return max(2, self.depth // 3)  # blocks; the first may be shared by two branches
+
+    def block(
+        self, index: int, x: Tensor, prefix: Prefix | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """A block on the way to features, the last for CLS alone; where patches are dropped after
+        it, also which stay, [B, n]."""
+        block = cast(Block, self.blocks[index])
+        if self.keep_patches < 1 and index + 1 == self._thins_after:
+            patches = x.shape[1] - self._first_patch
+            keep = max(1, round(self.keep_patches * patches))
+            return block.forward_thinned(x, prefix, patches, keep)
+        return block(x, prefix, cls_only=index == self.depth - 1), None
+
+    @property
+    def _first_patch(self) -> int:
+        """Tokens before the patches."""
+        registers = 0 if self.registers is None else self.registers.shape[1]
+        return 1 + (self.distillation is not None) + registers
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of patches; a size that does not divide into them is an error."""

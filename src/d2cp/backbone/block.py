@@ -72,6 +72,19 @@ class Block(nn.Module):
         tokens = _repeat(x[:, :1] if cls_only else x, branches)
         return self.residual(tokens, self.attend(q, k, v, prefix))
 
+    def forward_thinned(
+        self, x: Tensor, prefix: Prefix | None, patches: int, keep: int
+    ) -> tuple[Tensor, Tensor]:
+        """`forward`; then, of the last `patches` tokens, only the `keep` that CLS attended to most,
+        averaged over the heads. Also which these were: [B, keep], numbers of patches."""
+        q, k, v = self.attention_inputs(x)
+        out = self.residual(x, self.attend(q, k, v, prefix))
+        with torch.no_grad():
+            places = most_attended(q[:, :, :1], k, prefix, patches, keep)
+        first = x.shape[1] - patches
+        rows = (first + places)[:, :, None].expand(-1, -1, x.shape[2])
+        return torch.cat([out[:, :first], out.gather(1, rows)], dim=1), places
+
     def attention_inputs(self, x: Tensor, cls_only: bool = False) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys, values [B, heads, T, d] of the tokens; queries of CLS alone if asked."""
         normed = self.norm1(x)
@@ -87,6 +100,7 @@ class Block(nn.Module):
         if prefix is not None:
             k = torch.cat([_for_rows(prefix[0], len(k)), k], dim=2)
             v = torch.cat([_for_rows(prefix[1], len(v)), v], dim=2)
+            q = q.contiguous()  # else what is kept of it is q, k and v, of which it is a part
         return attention(q, k, v).transpose(1, 2).flatten(2)
 
     def residual(self, x: Tensor, attended: Tensor) -> Tensor:
@@ -112,6 +126,14 @@ def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         weights = torch.softmax((q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2), dim=-1)
         return weights @ v
     return F.scaled_dot_product_attention(q, k, v)
+
+
+def most_attended(q: Tensor, k: Tensor, prefix: Prefix | None, patches: int, keep: int) -> Tensor:
+    """[B, keep]: the patches, the last `patches` keys, with most of the one query's attention."""
+    if prefix is not None:
+        k = torch.cat([_for_rows(prefix[0], len(k)), k], dim=2)
+    weights = torch.softmax((q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2), dim=-1)
+    return weights.mean(dim=(1, 2))[:, -patches:].topk(keep, dim=1).indices
 
 
 def fuse(query: nn.Linear, key: nn.Linear, value: nn.Linear) -> nn.Linear:

@@ -28,8 +28,13 @@ ATTENTION = "eager"
 LARGEST = 1e6  # of a pixel's mean or deviation
 
 
-def load_backbone(name_or_folder: str | Path) -> Backbone:
-    """`embedded`, a folder with config.json and safetensors, or a name on the Hugging Face hub."""
+def load_backbone(name_or_folder: str | Path, keep_patches: float = 1.0) -> Backbone:
+    """`embedded`, a folder with config.json and safetensors, or a name on the Hugging Face hub;
+    below 1, its features with only such a share of the patches (`Backbone.thinned`)."""
+    return _loaded(name_or_folder).thinned(keep_patches)
+
+
+def _loaded(name_or_folder: str | Path) -> Backbone:
     if str(name_or_folder) == EMBEDDED:
         return _from_folder(EMBEDDED_FOLDER, EMBEDDED)
     folder = Path(name_or_folder).expanduser()

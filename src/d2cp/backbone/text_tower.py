@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -29,6 +30,7 @@ class ClassText:
         return normalize(features @ self.projection.T.to(features), dim=1)
 
 
+@cache
 def has_text_encoder(name_or_folder: str) -> bool:
     """Whether a backbone is a whole CLIP: text tower and, in a folder, the tokenizer's files."""
     from transformers import AutoConfig

@@ -18,6 +18,7 @@ ENTRY_POINTS = "d2cp.methods"
 BUILT_IN = {
     "erm": "erm:Erm",
     "resample": "resample:Resample",
+    "resample_solved": "resample_solved:ResampleSolved",
     "group_dro": "group_dro:GroupDro",
     "pde": "pde:Pde",
     "cpt": "cpt:Cpt",

@@ -11,6 +11,9 @@ from d2cp.errors import ConfigError
 SelectionRule = Literal["val_true_groups", "val_pseudo_groups", "val_worst_class"]
 Tier = Literal["prompts", "features"]
 SpuriousFit = Literal["solved", "joint"]
+ClassFit = Literal["solved", "trained"]
+ReadOut = Literal["balanced", "additive", "average"]
+READ_OUTS: tuple[ReadOut, ...] = ("balanced", "additive", "average")
 PseudoSource = Literal["cbcm", "random", "true"]
 
 
@@ -24,17 +27,23 @@ class DebiasConfig:
     """`prompts` in the backbone (the paper's form), or adapters over frozen `features`."""
     adapter_hidden: int = 64  # features: rows of V
     feature_draws: int = 11
-    """Features: tries of lr, weight_decay, alpha, eta, spurious_heads and spurious_decay beside
-    those given."""
+    """Features: tries beside the settings given, of class_decay, read_out and weight_xrm_y where
+    W^y is solved, else of lr, weight_decay, eta and, with `joint`, alpha and those of W^a."""
     feature_folds: int = 4
     """Features: where few validation images go against the finding, tries are judged by training
     images too, each answered by one of so many trainings without it; 0: by validation alone."""
+    refit: bool = False
+    """Features: what held-out images have chosen is fitted again on training and validation images
+    together, the control too; not where there are no test images to score on."""
 
     # images
     image_size: int = 224  # pixels that the backbone sees
     resize: int = 256  # evaluation: shorter side to `resize`, then the centre `image_size`
     augment: bool = True  # RandomResizedCrop, scale .7-1, ratio 3/4-4/3
     flip: bool = True  # random mirror images in training
+    keep_patches: float = 1.0
+    """Share of an image's patches that goes on after a third of the backbone's blocks: those that
+    CLS attends to most there. Below 1 training and serving are quicker and see less; 1: all."""
 
     # optimisation
     epochs: int = 20  # times `epoch_size`
@@ -81,6 +90,15 @@ class DebiasConfig:
     """Each reads what those before leave; P0^a removes all. A solved one that cannot read held-out
     images is left out. Paper: 1."""
 
+    # the class branch
+    class_fit: ClassFit = "trained"
+    """Features: W^y is `trained` with an adapter, step by step (the paper's objective), or `solved`
+    behind the fixed projection, without one; beside a `joint` W^a it is always trained."""
+    class_decay: float = 0.1  # weight decay of a solved W^y, per image
+    read_out: ReadOut = "balanced"
+    """A solved W^y: groups in equal shares (`balanced`), class and value modelled side by side as
+    CRM does (`additive`), or the mean of the two heads (`average`)."""
+
     # the rows of the ablation tables
     use_pseudo: bool = True  # CBCM: group by (y, a~)
     dual_branch: bool = True  # DCD
@@ -99,7 +117,7 @@ class DebiasConfig:
             _require(getattr(self, name) > 0, self, name, "a number above 0")
         not_negative = (
             *("epoch_size", "max_steps", "momentum", "weight_decay", "clip", "alpha", "eta"),
-            *("feature_draws", "feature_folds"),
+            *("feature_draws", "feature_folds", "class_decay"),
             *("evaluate_every", "evaluate_per_group", "head_init", "lr_gamma"),
             *("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a"),
         )
@@ -107,16 +125,34 @@ class DebiasConfig:
         for name in not_negative:
             _require(getattr(self, name) >= 0, self, name, "a number of at least 0")
         _require(self.resize >= self.image_size, self, "resize", f"at least {self.image_size}")
+        keep = 0 < self.keep_patches <= 1
+        _require(keep, self, "keep_patches", "a share above 0, at most 1")
         for name in ("prompt_dropout", "ema"):
             _require(0 <= getattr(self, name) < 1, self, name, "a share in [0, 1)")
         require_known(self.optimiser, OPTIMISERS, "debias.optimiser")
         require_known(self.lr_schedule, SCHEDULES, "debias.lr_schedule")
+        if self.class_fit == "solved" and not self.head_bias:
+            raise ConfigError(
+                "class_fit is solved and head_bias is off",
+                remedy="set debias.class_fit = trained, or debias.head_bias = true",
+            )
         if self.dual_branch and not self.use_pseudo:
             raise ConfigError(
                 "dual_branch is on and use_pseudo is off",
                 expected="pseudo labels for the spurious branch to learn",
                 remedy="set dual_branch = false, or use_pseudo = true",
             )
+
+    @property
+    def solves_class(self) -> bool:
+        """Whether the class head is solved."""
+        fixed = not self.dual_branch or self.spurious_fit == "solved"
+        return self.tier == "features" and self.class_fit == "solved" and fixed
+
+    @property
+    def hidden(self) -> int:
+        """Rows of V: an adapter beside a solved head stays the identity."""
+        return 1 if self.solves_class else self.adapter_hidden
 
 
 def _require(ok: bool, config: DebiasConfig, name: str, expected: str) -> None:

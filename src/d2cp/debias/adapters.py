@@ -38,6 +38,11 @@ class Adapter(nn.Module):
         self.mean.copy_(features.mean(dim=0))
         self.scale.copy_(features.std(dim=0).clamp_min(1e-6))
 
+    @property
+    def idle(self) -> bool:
+        """Whether it is still the identity."""
+        return not (self.up.weight.any() or self.up.bias.any())
+
     def forward(self, features: Tensor, without: Tensor | None = None) -> Tensor:
         """h of features [B, D]; `without` is a basis [D, r] whose directions x loses first."""
         x = (features - self.mean) / self.scale
@@ -66,12 +71,17 @@ class AdapterClassifier(nn.Module):
 
     @classmethod
     def new(cls, width: int, classes: int, config: DebiasConfig, *, seed: int) -> AdapterClassifier:
-        adapter = Adapter(width, config.adapter_hidden, seed=seed)
+        adapter = Adapter(width, config.hidden, seed=seed)
         return cls(adapter, init_head(classes, width, config, seed=seed, name="y"))
 
     def forward(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.adapter(features))
+        logits: Tensor = self.head(self.class_inputs(features))
         return logits
+
+    def class_inputs(self, features: Tensor) -> Tensor:
+        """What the class head reads."""
+        adapted: Tensor = self.adapter(features)
+        return adapted
 
 
 class DualAdapter(CrossHeads):
@@ -92,8 +102,8 @@ class DualAdapter(CrossHeads):
     @classmethod
     def new(cls, width: int, classes: int, values: int, config: DebiasConfig, *, seed: int) -> Self:
         return cls(
-            Adapter(width, config.adapter_hidden, seed=seed, name="y"),
-            Adapter(width, config.adapter_hidden, seed=seed, name="a"),
+            Adapter(width, config.hidden, seed=seed, name="y"),
+            Adapter(width, config.hidden, seed=seed, name="a"),
             init_head(classes, width, config, seed=seed, name="y"),
             init_head(values * config.spurious_heads, width, config, seed=seed, name="a"),
             config,

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
 from d2cp.backbone import Backbone
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.processes import process_count
 from d2cp.debias.adapters import AdapterClassifier, DualAdapter
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.loop import Batch
-from d2cp.debias.objective import BranchLogits
+from d2cp.debias.objective import BranchLogits, Piece
 from d2cp.debias.prompts import prompt_mask
+
+APART = 10_000_000
+"""Numbers in a branch's tokens, over all blocks, from which branches are computed one after the
+other: about a tenth of what going backwards keeps of them. Smaller matrices gain by being stacked
+more than by lying in a cache."""
+
+
+def one_by_one(backbone: Backbone, images: Tensor, config: DebiasConfig) -> bool:
+    """Whether one branch goes backwards before the other is computed: half the memory. By size
+    alone, and by the batch's that is set, not by a share of it: processes must agree. A gradient of
+    the projector needs both branches; so does the loop's loss scale of fp16."""
+    if config.projector_grad or config.precision == "fp16" or not torch.is_grad_enabled():
+        return False
+    height, width = backbone.grid(*images.shape[-2:])
+    tokens = config.batch_size / process_count() * height * width
+    return tokens * backbone.width * backbone.depth >= APART
 
 
 def prompt_logits(
@@ -18,14 +38,18 @@ def prompt_logits(
 ) -> BranchLogits:
     """A training step's logits: prompts are dropped as a function of (seed, step)."""
 
-    def logits(batch: Batch) -> tuple[Tensor, Tensor | None]:
+    def logits(batch: Batch) -> Sequence[Piece]:
         mask = None
         if config.prompt_dropout:
             shape = tuple(model.prompts.shape)
             mask = prompt_mask(shape, config.prompt_dropout, seed=seed, step=batch.step)
             mask = mask.to(batch.rows.device)
-        out = model(backbone, batch.images, mask)
-        return out if isinstance(model, DualBranch) else (out, None)
+        inputs = (backbone, batch.images, mask)
+        if isinstance(model, PromptClassifier):
+            return [lambda: {"y": model(*inputs)}]
+        if one_by_one(backbone, batch.images, config):
+            return [lambda: {"y": model.target(*inputs)}, lambda: {"a": model.spurious(*inputs)}]
+        return [lambda: dict(zip("ya", model(*inputs), strict=True))]
 
     return logits
 
@@ -33,8 +57,9 @@ def prompt_logits(
 def adapter_logits(model: DualAdapter | AdapterClassifier) -> BranchLogits:
     """`batch.images` are features [b, D]."""
 
-    def logits(batch: Batch) -> tuple[Tensor, Tensor | None]:
-        out = model(batch.images)
-        return out if isinstance(model, DualAdapter) else (out, None)
+    def logits(batch: Batch) -> Sequence[Piece]:
+        if isinstance(model, AdapterClassifier):
+            return [lambda: {"y": model(batch.images)}]
+        return [lambda: dict(zip("ya", model(batch.images), strict=True))]
 
     return logits

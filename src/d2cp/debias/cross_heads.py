@@ -46,11 +46,20 @@ class CrossHeads(nn.Module):
 
     def cross_logits(self, h_y: Tensor, h_a: Tensor) -> tuple[Tensor, Tensor]:
         """Logits W^y P0^a h^y [B, C] and W^a P0^y h^a [B, A], or [B, heads, A] of several heads."""
-        logits_y = self.head_y(self._without(h_y, self.head_a))
+        return self.target_logits(h_y), self.spurious_logits(h_a)
+
+    def target_logits(self, h_y: Tensor) -> Tensor:
+        """W^y P0^a h^y."""
+        logits: Tensor = self.head_y(self._without(h_y, self.head_a))
+        return logits
+
+    def spurious_logits(self, h_a: Tensor) -> Tensor:
+        """W^a P0^y h^a."""
         features = self._without(h_a, self.head_y)
         if self.config.spurious_heads == 1:
-            return logits_y, self.head_a(features)
-        return logits_y, self._one_after_another(features)
+            logits: Tensor = self.head_a(features)
+            return logits
+        return self._one_after_another(features)
 
     def _one_after_another(self, features: Tensor) -> Tensor:
         """Each head reads what the heads before it cannot: without that they would all learn the

@@ -66,9 +66,19 @@ class DualBranch(CrossHeads):
         self, backbone: Backbone, images: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Logits W^y P0^a h^y and W^a P0^y h^a."""
-        prompts = self.prompts if mask is None else self.prompts * mask
-        h_y, h_a = prompted_features(backbone, prompts, images)
+        h_y, h_a = prompted_features(backbone, self._masked(mask), images)
         return self.cross_logits(h_y, h_a)
+
+    def target(self, backbone: Backbone, images: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The first of `forward`, without computing the other."""
+        return self.target_logits(prompted_features(backbone, self._masked(mask)[:1], images)[0])
+
+    def spurious(self, backbone: Backbone, images: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The second of `forward`, without computing the other."""
+        return self.spurious_logits(prompted_features(backbone, self._masked(mask)[1:], images)[0])
+
+    def _masked(self, mask: Tensor | None) -> Tensor:
+        return self.prompts if mask is None else self.prompts * mask
 
     def classifier(self) -> PromptClassifier:
         """The target branch with P0^a folded into its head: one pass, same logits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,12 @@ class Labels:
         """gamma^a = 2a + a_xrm."""
         a = _given(self.a, "pseudo labels", "use_pseudo")
         return 2 * a + _given(self.a_xrm, "XRM bits on the pseudo labels", "use_xrm")
+
+
+def with_validation(labels: Labels) -> Labels:
+    """Validation images join the training images."""
+    train = np.concatenate([labels.train, labels.val])
+    return replace(labels, train=train, val=labels.val[:0])
 
 
 def sides(labels: Labels) -> Ints:

@@ -22,7 +22,7 @@ from d2cp.core.arrays import Rows
 from d2cp.core.averaging import Average
 from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
 from d2cp.core.device import make_accelerator
-from d2cp.core.finite import require_finite
+from d2cp.core.finite import require_finite, to_lower
 from d2cp.core.interrupts import held_back
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
@@ -33,7 +33,6 @@ from d2cp.data.loader import prefetch
 from d2cp.errors import TrainingError
 
 Score = tuple[float, ...]
-_LOWER = "lower debias.lr (a tenth is a good first try), or check the images"
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,7 @@ def fit(
     accelerator = accelerator or make_accelerator(config.precision)
     module.to(accelerator.device)
     parameters = [p for p in module.parameters() if p.requires_grad]
+    remedy = _remedy(config)
     optimizer = accelerator.prepare(
         make_optimiser(
             config.optimiser,
@@ -155,7 +155,7 @@ def fit(
             loss, figures = _loss(step, batch, optimizer, accelerator)
             value = loss.item()
             rows = batch.rows.tolist()
-            require_finite(value, stage, batch.step, rows, checkpointer, _LOWER)
+            require_finite(value, stage, batch.step, rows, checkpointer, remedy)
             _descend(loss, parameters, optimizer, accelerator, config.clip)
             average.update(batch.step)
             done = fitted.steps = batch.step + 1
@@ -177,7 +177,7 @@ def fit(
                 tensors, state = _snapshot(module, optimizer, fitted, best, average)
                 state["threads"] = threads
                 state["scaler"] = accelerator.scaler.state_dict() if accelerator.scaler else None
-                checkpointer.save(done, tensors, state)
+                checkpointer.save(done, tensors, state, remedy)
             if stop:
                 raise KeyboardInterrupt
     average.install()
@@ -273,3 +273,14 @@ def _restore(
     fitted.best_score = None if score is None else tuple(score)  # type: ignore[arg-type]
     fitted.history = state["history"]  # type: ignore[assignment]
     return part("best.")
+
+
+def _remedy(config: DebiasConfig) -> str:
+    """Of a loss that is not finite."""
+    decay = 1 / min(1, config.lr)  # a step shrinks weights by lr · decay: beyond 1 they overshoot
+    weights = ("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a")
+    most = {"lr": 1, "weight_decay": decay, "spurious_decay": decay, "momentum": 0.999}
+    most |= {"lr_gamma": 1, "head_init": 10, "eta": 10, **dict.fromkeys(weights, 1e4)}
+    settings = {f"debias.{name}": getattr(config, name) for name in most}
+    advice = to_lower(settings, {f"debias.{name}": limit for name, limit in most.items()})
+    return f"{advice}, or check the images"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -10,13 +10,15 @@ from torch.nn.functional import cross_entropy
 
 from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Ints
+from d2cp.core.gradients import taken_now
 from d2cp.core.processes import global_mean
 from d2cp.debias.group_losses import GroupDRO
 from d2cp.debias.labels import Labels
 from d2cp.debias.loop import Batch
 from d2cp.debias.solved_adapter import SolvedDualAdapter
 
-BranchLogits = Callable[[Batch], tuple[Tensor, Tensor | None]]  # of y, and of a where it is learnt
+Piece = Callable[[], Mapping[str, Tensor]]  # computes logits of "y", of "a" where it is learnt
+BranchLogits = Callable[[Batch], Sequence[Piece]]  # both in one piece, or a piece each
 
 
 class D2CPObjective(nn.Module):
@@ -61,25 +63,39 @@ class D2CPObjective(nn.Module):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Mapping[str, float]]:
         """The loss of the global batch, and its terms."""
-        losses = self._branch_losses(batch)
+        pieces = self._logits(batch)
         if not self.dro:
+            losses = self._branch_losses(batch, pieces[0]())
             return global_mean(losses["y"].mean(), len(batch.rows)), {}
-        rows = batch.rows.cpu()
-        terms = {}
-        for name, dro in self.dro.items():
-            groups = self._groups[name][rows].to(batch.rows.device)
-            terms[name] = dro(losses[name[-1]], groups)
-        total = torch.stack([self.weights[name] * term for name, term in terms.items()]).sum()
-        return total, {f"loss_{name}": term.item() for name, term in terms.items()}
+        totals: list[Tensor] = []
+        values: dict[str, float] = {}
+        for piece in pieces:
+            terms = self._terms(batch, self._branch_losses(batch, piece()))
+            total = torch.stack([self.weights[name] * term for name, term in terms.items()]).sum()
+            # Apart, a branch's graph is gone before the next one's is made.
+            totals.append(total if len(pieces) == 1 else taken_now(total, self.parameters()))
+            values |= {name: term.item() for name, term in terms.items()}
+        return torch.stack(totals).sum(), {f"loss_{name}": values[name] for name in self.dro}
 
-    def _branch_losses(self, batch: Batch) -> dict[str, Tensor]:
+    def _terms(self, batch: Batch, losses: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The GroupDRO terms of these branches."""
+        rows, device = batch.rows.cpu(), batch.rows.device
+        return {
+            name: dro(losses[name[-1]], self._groups[name][rows].to(device))
+            for name, dro in self.dro.items()
+            if name[-1] in losses
+        }
+
+    def _branch_losses(self, batch: Batch, logits: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Cross-entropy per image of each branch, computed once a batch."""
         rows, device = batch.rows.cpu(), batch.rows.device
-        logits_y, logits_a = self._logits(batch)
-        losses = {"y": cross_entropy(logits_y, self._y[rows].to(device), reduction="none")}
-        if logits_a is not None:
+        losses = {}
+        if "y" in logits:
+            y = self._y[rows].to(device)
+            losses["y"] = cross_entropy(logits["y"], y, reduction="none")
+        if "a" in logits:
             assert self._a is not None
-            losses["a"] = over_heads(logits_a, self._a[rows].to(device))
+            losses["a"] = over_heads(logits["a"], self._a[rows].to(device))
         return losses
 
 

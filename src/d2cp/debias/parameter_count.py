@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.adapters import Adapter
 from d2cp.debias.training_tiers import DUAL, Model
 
 
 @dataclass(frozen=True)
 class ParameterCount:
-    """Trainable parameters beside the frozen backbone's."""
+    """Trainable parameters beside the frozen backbone's; an adapter that stays the identity has
+    none."""
 
     branch: int  # prompts or adapter, and head, of the target branch: what is deployed
     trained: int  # all branches, a solved head too
@@ -21,10 +22,7 @@ class ParameterCount:
     @classmethod
     def of(cls, model: Model, backbone: int) -> ParameterCount:
         deployed = model.classifier() if isinstance(model, DUAL) else model
-        trained = _count(model)
-        if isinstance(model, SolvedDualAdapter):
-            trained -= _count(model.adapter_a)  # stays the identity
-        return cls(branch=_count(deployed), trained=trained, backbone=backbone)
+        return cls(branch=_count(deployed), trained=_count(model), backbone=backbone)
 
     def __str__(self) -> str:
         def share(count: int) -> str:
@@ -37,4 +35,6 @@ class ParameterCount:
 
 
 def _count(module: nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())
+    idle = [m for m in module.modules() if isinstance(m, Adapter) and m.idle]
+    unused = sum(p.numel() for m in idle for p in m.parameters())
+    return sum(p.numel() for p in module.parameters()) - unused

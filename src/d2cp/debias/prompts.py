@@ -57,9 +57,9 @@ def features_with_prefixes(backbone: Backbone, layers: list[Prefix], pixels: Ten
 def _features(backbone: Backbone, layers: list[Prefix], pixels: Tensor) -> Tensor:
     branches = layers[0][0].shape[0]
     x = backbone.embed(pixels)
-    for index, (block, prefix) in enumerate(zip(_blocks(backbone), layers, strict=True)):
-        call = block.forward_shared if index == 0 else block.forward
-        x = call(x, prefix, cls_only=index == len(layers) - 1)
+    x = _blocks(backbone)[0].forward_shared(x, layers[0], cls_only=len(layers) == 1)
+    for index in range(1, len(layers)):
+        x, _ = backbone.block(index, x, layers[index])
     return backbone.final_norm(x[:, 0]).view(branches, len(pixels), -1)
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from d2cp.config.debias import DebiasConfig
+from d2cp.config.debias import READ_OUTS, DebiasConfig
 from d2cp.core.rng import numpy_generator
 from d2cp.debias.loop import Score
 from d2cp.debias.train import Trained
@@ -21,16 +21,22 @@ RATES = {  # powers of ten
     "weight_decay": (-2.0, 0.0),
     "eta": (-3.0, -1.5),
     "spurious_decay": (-3.0, -0.3),
+    "class_decay": (-2.5, 0.0),
 }
 HEADS = (1, 4)  # spurious_heads, the second one left out
 ALPHA = (0.8, 2.0)
+XRM = (0.0, 1.0)
 PLAIN = ("lr", "weight_decay")  # what plain training has
 SOLVED = ("lr", "weight_decay", "eta")  # W^a is solved: its settings are not drawn
+SOLVED_CLASS = ("class_decay", "read_out", "weight_xrm_y")  # W^y is solved, too
+SOLVED_PLAIN = ("class_decay",)  # plain training's head
 ALL = ("lr", "weight_decay", "alpha", "eta", "spurious_heads", "spurious_decay")
 
 
 def drawn_names(config: DebiasConfig) -> tuple[str, ...]:
     """What a search of `config` draws."""
+    if config.solves_class:
+        return SOLVED_CLASS if config.use_pseudo else SOLVED_PLAIN
     if not config.use_pseudo:
         return PLAIN
     return SOLVED if config.dual_branch and config.spurious_fit == "solved" else ALL
@@ -40,7 +46,7 @@ def drawn_names(config: DebiasConfig) -> tuple[str, ...]:
 class Draw:
     """One trial of the search, as the artifact records it."""
 
-    settings: dict[str, float]
+    settings: dict[str, float | str]
     score: Score | None  # of the state it kept, by the selection rule
 
     def to_dict(self) -> dict[str, object]:
@@ -63,7 +69,11 @@ def draw_settings(
     return drawn
 
 
-def _draw(name: str, generator: np.random.Generator) -> float:
+def _draw(name: str, generator: np.random.Generator) -> float | str:
+    if name == "read_out":
+        return READ_OUTS[int(generator.integers(len(READ_OUTS)))]
+    if name == "weight_xrm_y":
+        return generator.uniform(*XRM)
     if name == "alpha":
         return generator.uniform(*ALPHA)
     if name == "spurious_heads":

@@ -35,12 +35,15 @@ class SolvedDualAdapter(DualAdapter):
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Class logits W^y P0^a h^y, and those of the first spurious head."""
-        basis = self._basis()
-        h_y = self.adapter_y(features, basis)
-        logits_y = self.head_y(null_space_projection(h_y, basis))
+        logits_y = self.head_y(self.class_inputs(features))
         values, bias = self.values, self.head_a.bias
         first = None if bias is None else bias[:values]
         return logits_y, linear(self.adapter_a(features), self.head_a.weight[:values], first)
+
+    def class_inputs(self, features: Tensor) -> Tensor:
+        """P0^a h^y, what the class head reads."""
+        basis = self._basis()
+        return null_space_projection(self.adapter_y(features, basis), basis)
 
     def classifier(self) -> AdapterClassifier:
         """The class branch with P0^a folded into its head and into the rows of V."""

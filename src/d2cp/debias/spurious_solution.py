@@ -14,14 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from d2cp.core.arrays import Ints
 from d2cp.core.rng import permutation
 from d2cp.debias.projection import null_space_projection, row_space
 from d2cp.debias.sampler import sample_weights
+from d2cp.debias.solved_head import solve_head
 
-ITERATIONS = 100  # of L-BFGS; a decayed head needs some tens
 FOLDS = 4
 READABLE = 0.3  # share of the way from chance to certainty that a kept head must go
 
@@ -37,42 +36,12 @@ class SpuriousSolution:
     kept: int
 
 
-def spurious_loss(head: Tensor, x: Tensor, a: Tensor, shares: Tensor, decay: float) -> Tensor:
-    """sum_i shares_i CE_i + decay/2 |W|^2, the bias in the last column: what gradient steps with a
-    weight decay lower, too."""
-    losses = cross_entropy(x @ head[:, :-1].T + head[:, -1], a, reduction="none")
-    return (shares * losses).sum() + decay / 2 * head[:, :-1].square().sum()
-
-
-def solve_head(x: Tensor, a: Tensor, groups: Ints, values: int, decay: float) -> Tensor:
-    """[values, D + 1]: the minimum of `spurious_loss` with `groups` in equal shares, so that the
-    class cannot stand in for the attribute."""
-    weights = sample_weights(groups, 1.0)
-    shares = torch.from_numpy(weights / weights.sum())
-    head = x.new_zeros(values, x.shape[1] + 1, requires_grad=True)
-    optimiser = torch.optim.LBFGS(
-        [head],
-        max_iter=ITERATIONS,
-        history_size=20,
-        tolerance_grad=1e-6,
-        line_search_fn="strong_wolfe",
-    )
-
-    def closure() -> Tensor:
-        optimiser.zero_grad()
-        loss = spurious_loss(head, x, a, shares, decay)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
-
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
-    return head.detach()
-
-
 class _Sequence:
-    """Heads one after another on some of the rows."""
+    """Heads one after another on some of the rows, groups in equal shares, so that the class
+    cannot stand in for the attribute."""
 
     def __init__(self, x: Tensor, a: Tensor, groups: Ints, values: int, decay: float) -> None:
-        self._x, self._a, self._groups = x, a, groups
+        self._x, self._a, self._weights = x, a, sample_weights(groups, 1.0)
         self._values, self._decay = values, decay
         self.heads: list[Tensor] = []
 
@@ -84,7 +53,7 @@ class _Sequence:
 
     def add(self) -> None:
         seen = self.without(self._x)
-        self.heads.append(solve_head(seen, self._a, self._groups, self._values, self._decay))
+        self.heads.append(solve_head(seen, self._a, self._weights, self._values, self._decay))
 
     def read_next(self, x: Tensor) -> Tensor:
         """Answers for rows x of a head that is solved and added."""

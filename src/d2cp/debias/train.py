@@ -16,6 +16,8 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.device import make_accelerator
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.data.store import ImageStore
+from d2cp.debias.adapters import AdapterClassifier
+from d2cp.debias.class_solution import install_class_head
 from d2cp.debias.labels import (
     Labels,
     evaluation_rows,
@@ -29,6 +31,7 @@ from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.sampler import drawn_order, natural_order, sample_weights
 from d2cp.debias.soft_values import soft_weights
+from d2cp.debias.solved_adapter import SolvedDualAdapter
 from d2cp.debias.spurious_solution import SpuriousSolution
 from d2cp.debias.training_tiers import DUAL, Model, Tier, feature_tier, prompt_tier
 
@@ -104,26 +107,40 @@ def train_on_features(
     solution: SpuriousSolution | None = None,
     evaluate_with: Callable[[Tier], Evaluate] | None = None,
 ) -> Trained:
-    """Adapters over frozen features, trained as `config` says. Seconds: no checkpoint, no bar.
+    """Over frozen features, trained or solved as `config` says. Seconds: no checkpoint, no bar.
     `solution` spares a second solving of the same W^a; `evaluate_with` makes another evaluation
     than that of the selection rule."""
     accelerator = accelerator or make_accelerator(config.precision)
     tier = feature_tier(
         features, labels, config, seed=seed, device=accelerator.device, solution=solution
     )
-    fitted = _fit(
-        tier,
-        labels,
-        config,
-        seed=seed,
-        stage=stage,
-        log=log,
-        accelerator=accelerator,
-        quiet=True,
-        evaluate=evaluate_with(tier) if evaluate_with else None,
-    )
+    evaluate = evaluate_with(tier) if evaluate_with else None
+    if config.solves_class:
+        assert isinstance(tier.model, SolvedDualAdapter | AdapterClassifier)
+        install_class_head(tier.model, features, labels, config)
+        fitted = _looked_at(evaluate or evaluator(tier, labels, config, seed=seed))
+    else:
+        fitted = _fit(
+            tier,
+            labels,
+            config,
+            seed=seed,
+            stage=stage,
+            log=log,
+            accelerator=accelerator,
+            quiet=True,
+            evaluate=evaluate,
+        )
     parameters = ParameterCount.of(tier.model, backbone_parameters)
     return Trained(tier.model, config, seed, fitted, parameters)
+
+
+def _looked_at(evaluate: Evaluate | None) -> Fitted:
+    """Of a model that took no step: its one state."""
+    if evaluate is None:
+        return Fitted(0, 0, None)
+    score, figures = evaluate()
+    return Fitted(0, 0, score, [{"step": 0, **figures}])
 
 
 def _fit(

@@ -44,7 +44,7 @@ class Artifact:
 
     def load_backbone(self) -> Backbone:
         """The backbone it was trained on: prompts mean nothing to other weights."""
-        backbone = load_backbone(self.backbone)
+        backbone = load_backbone(self.backbone, self.trained.config.keep_patches)
         if self.backbone_key and backbone_key(self.backbone) != self.backbone_key:
             raise BackboneError(
                 f"the backbone {self.backbone} has changed since this classifier was trained",

@@ -45,12 +45,13 @@ def deployed_model(
         D2CPClassifierConfig(
             backbone=backbone_config,
             prompt_length=config.prompt_length if prompted else 0,
-            adapter_hidden=0 if prompted else config.adapter_hidden,
+            adapter_hidden=0 if prompted else config.hidden,
             head_bias=config.head_bias,
             shortcut_labels=None if shortcut is None else list(artifact.attribute_names),
             image_size=config.image_size,
             resize=config.resize,
             centre_crop=artifact.centre_crop,
+            keep_patches=config.keep_patches,
             id2label=dict(enumerate(artifact.class_names)),
             label2id={name: index for index, name in enumerate(artifact.class_names)},
         )

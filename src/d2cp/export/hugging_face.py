@@ -46,6 +46,7 @@ class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
     def __init__(self, config: D2CPClassifierConfig) -> None:
         super().__init__(config)
         self.backbone: Backbone = backbone_from_config(_library_config(config.backbone))
+        self.backbone.thinned(config.keep_patches)
         width, heads = self.backbone.width, self.backbone.heads
         branches = 1 if config.shortcut_labels is None else 2
         if config.adapter_hidden:

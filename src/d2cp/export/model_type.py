@@ -26,6 +26,7 @@ class D2CPClassifierConfig(PretrainedConfig):  # type: ignore[misc]
         image_size: int = 224,
         resize: int = 256,
         centre_crop: int | None = None,
+        keep_patches: float = 1.0,
         **kwargs: Any,
     ) -> None:
         self.backbone = backbone
@@ -36,6 +37,7 @@ class D2CPClassifierConfig(PretrainedConfig):  # type: ignore[misc]
         self.image_size = image_size
         self.resize = resize
         self.centre_crop = centre_crop  # cut out at native resolution first, as for CelebA
+        self.keep_patches = keep_patches  # share of the patches after a third of the blocks
         super().__init__(**kwargs)
         import_module("d2cp.export.hugging_face")  # registers the model of this configuration
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import torch
@@ -24,6 +24,21 @@ from d2cp.export.hugging_face import D2CPForImageClassification
 from d2cp.export.inputs import read_file
 
 LARGEST = 4096  # pixels a side that a model may ask for
+
+
+class ConfigFile(TypedDict):
+    """What `d2cp export` writes into config.json, of which nothing may be absent: a default in its
+    place would answer, and otherwise."""
+
+    backbone: dict[str, Any]
+    image_size: int
+    resize: int
+    centre_crop: int | None
+    prompt_length: int
+    adapter_hidden: NotRequired[int]  # not in exports of prompts by version 0.1
+    head_bias: bool
+    label2id: NotRequired[dict[str, int] | None]
+    shortcut_labels: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,8 @@ class Deployed:
                     use_safetensors=True,
                     attn_implementation=ATTENTION,
                 )
-            _require_names(model.config)
+            written = read_typed(folder / "config.json", ConfigFile, remedy="export it again")
+            _require_names(model.config, written.get("label2id"))
         except RunError:
             raise
         # A configuration of unknown origin meets transformers with exceptions of every type.
@@ -140,12 +156,16 @@ def _triple(values: Any) -> tuple[float, ...]:
     return found
 
 
-def _require_names(config: Any) -> None:
-    """A name for every answer, and sizes that images can have."""
+def _require_names(config: Any, numbers: dict[str, int] | None) -> None:
+    """A name for every answer, as `numbers` has them too, and sizes that images can have."""
     if sorted(config.id2label) != list(range(config.num_labels)):
         raise ValueError(f"config.json names the classes {config.id2label}")
+    if numbers is not None and numbers != {name: i for i, name in config.id2label.items()}:
+        raise ValueError(f"config.json names the classes {config.id2label} and {numbers}")
     if not 0 < int(config.image_size) <= int(config.resize) <= LARGEST:
         raise ValueError(f"config.json wants {config.resize} and {config.image_size} pixels")
+    if config.centre_crop is not None and not 0 < int(config.centre_crop) <= 2**20:
+        raise ValueError(f"config.json cuts out {config.centre_crop} pixels")
 
 
 def _named(names: list[str], shares: list[float]) -> tuple[str, dict[str, float]]:

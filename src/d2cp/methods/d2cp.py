@@ -5,7 +5,9 @@ null-space projection, XRM's auxiliary groups. Each image goes through two branc
 two passes. On frozen features the spurious branch is a head that is solved before the class branch
 trains, which costs no pass (`debias.spurious_fit`), and the sampler draws groups in equal shares:
 the projection does what a larger alpha is for, and images whose mined value is unsure have a part
-in either group (`debias.soft_values`).
+in either group (`debias.soft_values`). Where the configuration solves the class head, too
+(`debias.class_fit`), no pass is taken at all, and with `debias.refit` the head that is scored on
+test is fitted on training and validation images; the selection rule sees one that was not.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ import numpy as np
 from torch import Tensor, nn
 
 from d2cp.compare.contract import PRESET, Param, Params, Predictor, Spec
+from d2cp.compare.solved_predictor import solved_predictor
 from d2cp.compare.task import Logits, ModelPredictor, Task, trainable
 from d2cp.compare.tiers import FeatureSpace, PromptSpace, feature_space
+from d2cp.config.debias import READ_OUTS
 from d2cp.core.arrays import Floats, Rows
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
@@ -68,17 +72,24 @@ class D2cp:
             ),
             "eta": Param(default=PRESET, low=1e-3, high=1e-1, log=True),
         },
-        feature_params={"eta": Param(default=PRESET, low=1e-3, high=3e-2, log=True)},
+        feature_params={
+            "eta": Param(default=PRESET, low=1e-3, high=3e-2, log=True),  # where W^y is trained
+            # where it is solved
+            "class_decay": Param(default=PRESET, low=3e-3, high=1.0, log=True),
+            "read_out": Param(default=PRESET, choices=READ_OUTS),
+            "weight_xrm_y": Param(default=PRESET, low=0.0, high=1.0),
+        },
     )
 
     def fit(self, task: Task, params: Params) -> Predictor:
-        searched = {k: float(v) for k, v in params.items() if v != PRESET}
+        searched = {k: v for k, v in params.items() if v != PRESET}
         task.config = replace(
             task.config,
             **searched,  # type: ignore[arg-type]
             use_pseudo=True,
             dual_branch=True,
             use_xrm=True,
+            tier=task.space.tier,
         )
         if isinstance(task.space, PromptSpace):
             return self._prompts(task, task.space)
@@ -103,6 +114,8 @@ class D2cp:
 
     def _features(self, task: Task, space: FeatureSpace) -> Predictor:
         labels = task_labels(task)
+        if task.config.solves_class:
+            return solved_predictor(task, labels)
         every = space.read_plain(np.arange(len(labels.y)))
         model = dual_adapter(every, labels, task.config, seed=task.seed)
         model.to(space.device)

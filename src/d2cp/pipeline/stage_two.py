@@ -16,10 +16,11 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import UNKNOWN, Floats
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
+from d2cp.core.processes import from_main, is_main
 from d2cp.core.progress import progress
 from d2cp.debias.cross_fit import Fold, folds_of, held_out, solved
 from d2cp.debias.evidence import Evidence, evidence, save_evidence, search_held_out
-from d2cp.debias.labels import Labels, selection_used
+from d2cp.debias.labels import Labels, selection_used, with_validation
 from d2cp.debias.settings_search import Draw, draw_settings, drawn_names, search
 from d2cp.debias.soft_values import value_shares
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
@@ -95,7 +96,7 @@ def train(
 ) -> Artifact:
     """The model of a stage; on frozen features with evidence of how it does beside `control`."""
     settings = settings_of(which, context.config.debias)
-    inputs = context.inputs(which)
+    inputs = _inputs(context, which, settings, control)
 
     def make(folder: Path) -> None:
         checkpointer = context.checkpointer(which, inputs)
@@ -108,6 +109,18 @@ def train(
             save_evidence(folder, found)
 
     return load_artifact(context.stage(which, inputs, make))
+
+
+def _inputs(
+    context: Context, which: Which, settings: DebiasConfig, control: Artifact | None
+) -> str:
+    """On frozen features a model without a control lacks the evidence of one: it is made again when
+    the control is wanted later; one that has it serves either."""
+    inputs = context.inputs(which)
+    if which == "erm" or control is not None or settings.tier != "features":
+        return inputs
+    whole = from_main(context.run.is_current(which, inputs) if is_main() else None)
+    return inputs if whole else context.inputs(which, "no control")
 
 
 def fit_model(
@@ -124,7 +137,7 @@ def fit_model(
     if settings.tier == "features":
         return _search(context, which, labels, settings, control)
     trained = train_d2cp(
-        load_backbone(context.config.backbone),
+        load_backbone(context.config.backbone, settings.keep_patches),
         context.images(settings.resize),
         labels,
         settings,
@@ -167,15 +180,15 @@ def _search(
         folds = solved(folds, features, labels, settings, seed=seed)
         _say_directions(context, which, folds[0])
 
-    def train_one(config: DebiasConfig) -> Trained:
+    def train_one(config: DebiasConfig, refit: bool = False) -> Trained:
         return train_on_features(
             features,
-            labels,
+            with_validation(labels) if refit else labels,
             config,
             seed=seed,
             backbone_parameters=size,
             stage=which,
-            solution=folds[0].solution,
+            solution=None if refit else folds[0].solution,
         )
 
     with progress(len(drawn), which, quiet=context.quiet) as bar:
@@ -188,7 +201,7 @@ def _search(
         found, config, draws = search_held_out(
             features, labels, folds, drawn, names, seed=seed, step=step
         )
-        trained = train_one(config)
+        trained = train_one(config, settings.refit and _has_test(context))
     if control is None:
         return trained, draws, None
     plainly = held_out(features, labels, folds, [control.trained.config], seed=seed)
@@ -203,6 +216,11 @@ def _by_held_out(settings: DebiasConfig, folds: Sequence[Fold]) -> bool:
     if settings.use_xrm and not settings.use_pseudo:
         return False
     return sum(len(fold.held) for fold in folds) > 0
+
+
+def _has_test(context: Context) -> bool:
+    """Whether figures can be made on other images than those of training and validation."""
+    return bool(set(context.table.split_names) - {"train", "val"})
 
 
 def _say_directions(context: Context, which: Which, fold: Fold) -> None:

@@ -29,6 +29,11 @@ def _findings(config: Config) -> int:
     return config.scan.concepts if config.scan.use else 0
 
 
+def _kept(config: Config) -> list[float]:
+    """Where all patches are kept, features are what they were before there was a choice."""
+    return [] if config.debias.keep_patches == 1 else [config.debias.keep_patches]
+
+
 STAGES = (
     Stage(
         name="data",
@@ -62,8 +67,13 @@ STAGES = (
     Stage(
         name="features",
         after=("data",),
-        settings=lambda config: [config.backbone, config.debias.image_size, config.debias.resize],
-        reads=("backbone", "debias.image_size", "debias.resize"),
+        settings=lambda config: [
+            config.backbone,
+            config.debias.image_size,
+            config.debias.resize,
+            *_kept(config),
+        ],
+        reads=("backbone", "debias.image_size", "debias.resize", "debias.keep_patches"),
         writes=("features.safetensors",),
     ),
     Stage(
