@@ -6,13 +6,17 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from d2cp.cli import main
 from d2cp.core.files import read_json, write_json
+from d2cp.debias.trained_files import load_artifact
 from d2cp.disentangle.concept_files import load_concepts
+from d2cp.pipeline.frozen_features import load_features
 from d2cp.scan.bank import IMAGE_LENSES
 from d2cp.scan.scan_files import load_scan
+from damage import refit
 from e2e_settings import arguments
 
 WHOLE = {"train_limit": 0, "val_limit": 0, "test_limit": 0}
@@ -25,6 +29,7 @@ LENSES = {
     "columns": '["site"]',
 }
 TIER = {"debias.tier": "features", "debias.feature_draws": 1}
+TIER |= {"debias.class_fit": "solved", "debias.refit": "true"}
 
 
 def d2cp(*words: object) -> int:
@@ -88,6 +93,34 @@ def test_the_groups_are_the_findings_and_no_concept_model_is_trained(repaired):
     product = [f"{findings[0].value_names[a]}, {findings[1].value_names[b]}" for a, b in pairs]
     assert np.mean(names == np.array(product)) > 0.9  # the others were merged
     assert len(found["warnings"]) == len(found["merged"])
+
+
+def test_both_heads_are_solved_on_training_and_validation_images(repaired):
+    """Features are in units of the images that a model was fitted on."""
+    features = load_features(repaired / "features")
+    for stage, drawn in (("debias", {"class_decay", "read_out", "weight_xrm_y"}), ("erm", None)):
+        model = load_artifact(repaired / stage)
+        assert set(model.draws[0].settings) == (drawn or {"class_decay"})
+        adapter = model.trained.classifier().adapter
+        torch.testing.assert_close(adapter.mean, features[:300].mean(0))
+        assert adapter.idle and model.trained.fitted.steps == 0
+
+
+@pytest.mark.parametrize("words", [("--model", "d2cp", "--onnx"), ("--model", "erm")])
+def test_solved_heads_are_exported_and_answer_as_the_run_did(
+    scanned, repaired, tmp_path, capsys, words
+):
+    with (repaired / "evaluate" / "predictions.csv").open() as file:
+        known = [line for line in csv.DictReader(file) if line["split"] == "test"][:6]
+    assert d2cp("export", repaired, "--to", tmp_path / "model", *words) == 0
+    said = capsys.readouterr().out
+    assert ("model.onnx agrees with torch" in said) == ("--onnx" in words)
+    files = [scanned / "data" / line["id"] for line in known]
+    assert d2cp("predict", tmp_path / "model", *files) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for line, answer in zip(known, answers, strict=True):
+        given = answer["probabilities"]["ab"[int(line[words[1]])]]
+        assert given == pytest.approx(float(line[f"{words[1]}_p"]), abs=1e-3)
 
 
 def test_reliance_before_and_after_is_in_show_and_report(repaired, capsys):
@@ -164,3 +197,35 @@ def test_findings_are_concepts_that_the_model_draws(scanned, tmp_path):
     edits = [p for p in found["pictures"] if p["kind"] == "edit"]
     assert {"pictures/edit-1.png", "pictures/edit-2.png"} <= {p["file"] for p in edits}
     assert all((tmp_path / "run" / "mine" / p["file"]).exists() for p in found["pictures"])
+
+
+def test_an_older_or_damaged_reliance_breaks_no_report(repaired, tmp_path, capsys):
+    """What an earlier version did not write is left out; what has a wrong form is told."""
+    run = tmp_path / "run"
+    shutil.copytree(repaired, run)
+    path = run / "evaluate" / "reliance.json"
+    whole = read_json(path)
+    whole["findings"][0]["rise"] = True
+    older = {**whole, "findings": [dict(f) for f in whole["findings"]]}
+    for finding in older["findings"]:
+        for key in ("beyond_chance", "transplant", "change", "change_interval"):
+            finding.pop(key, None)
+    for name, value, ends in (
+        ("older", older, {0}),
+        ("other list", {**whole, "findings": [5]}, {5}),
+        ("no models", {**whole, "findings": [{"rank": 1}]}, {5}),
+        ("sentence", {**whole, "findings": [{**whole["findings"][0], "sentence": []}]}, {5}),
+        (
+            "transplant",
+            {**whole, "findings": [{**whole["findings"][0], "transplant": {"sentence": 7}}]},
+            {5},
+        ),
+        ("empty", {**whole, "findings": []}, {0}),
+    ):
+        write_json(path, value)
+        refit(run, path)
+        for command in ("show", "report"):
+            assert d2cp(command, run) in ends, name
+            assert ends == {0} or f"delete {run / 'evaluate'}" in capsys.readouterr().err, name
+    path.write_text("{")
+    assert d2cp("report", run) == 5 and f"delete {run / 'evaluate'}" in capsys.readouterr().err

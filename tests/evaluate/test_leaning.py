@@ -98,6 +98,10 @@ def test_classes_numbers_and_probabilities_are_read_alike(tmp_path: Path) -> Non
         ("id,erm,d2cp\nimg/9.png,0,0\n", None, "--prediction-column"),
         ("id,erm\nimg/9.png,0\n", "erk", "no column 'erk'"),
         ("image,cat,dog\nimg/9.png,much,0\n", None, "expected: a number"),
+        ("image,cat,dog\nimg/9.png,0,nan\n", None, "line 2: the probability of dog is nan"),
+        ("image,cat,cat\nimg/9.png,0,1\n", None, "a column twice"),
+        ("image\nimg/9.png\n", None, "none beside the images"),
+        ("image,prediction\n", None, "no rows"),
     ],
 )
 def test_faults_are_named(tmp_path: Path, text: str, column: str | None, says: str) -> None:
@@ -105,7 +109,7 @@ def test_faults_are_named(tmp_path: Path, text: str, column: str | None, says: s
     file.write_text(text)
     with pytest.raises(DataError, match=r"p\.csv") as caught:
         read_predictions(file, ROWS, column)
-    assert says in str(caught.value)
+    assert says in str(caught.value) and caught.value.remedy
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -5,36 +5,34 @@ import pytest
 import torch
 
 from d2cp.scan.beyond import told_beyond
-from d2cp.scan.evidence import certainty, of_the_class, sure_and_wrong, unlike_the_class
-from d2cp.scan.judge import FOUND, judge
-from d2cp.scan.names import describe, value_names
-from d2cp.scan.transplant import (
+from d2cp.scan.changes import (
     CHANGES,
     give_border,
     give_colour,
-    give_layout,
+    give_middle,
     give_sharpness,
-    give_tint,
-    paste,
-    window_of,
+    give_surroundings,
 )
+from d2cp.scan.evidence import certainty, of_the_class, sure_and_wrong, unlike_the_class
+from d2cp.scan.judge import FOUND, judge
+from d2cp.scan.lenses.tint import give_tint
+from d2cp.scan.names import describe, value_names, with_place
+from d2cp.scan.transplant import paste, place_of, window_of
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 
 
-def evidence(alone=0.8, ratio=0.3, flips=0.7, control=0.2, beyond=1.0):
+def evidence(alone=0.8, hidden=0.0, flips=0.7, control=0.2, beyond=1.0):
     moved = {"flips": flips, "control": control, "gap": flips - control, "pairs": 64}
     counts = {"agreement": 0.5 + alone / 2, "chance": 0.5, "against": 9, "images": 90}
-    unlike = unlike_the_class(ratio, 0.5 - alone / 2)
-    told = {"alone": alone, "beyond": min(alone, beyond), "sure_and_wrong": ratio}
-    told["unlike_the_class"] = unlike
+    told = {"alone": alone, "beyond": min(alone, beyond), "hidden_value": hidden}
     return {**told, "transplant": moved, **counts}
 
 
 def test_strength_rises_with_agreement_and_with_what_a_transplant_carries():
-    rising = [judge("local pattern", evidence(a), 0.005, 0.01).strength for a in (0.3, 0.6, 0.9)]
+    rising = [judge("colour", evidence(a), 0.005, 0.01).strength for a in (0.3, 0.6, 0.9)]
     assert rising == sorted(rising) and rising[0] < FOUND < rising[1]
-    carried = judge("local pattern", evidence(), 0.005, 0.01)
-    stuck = judge("local pattern", evidence(flips=0.2), 0.005, 0.01)
+    carried = judge("colour", evidence(), 0.005, 0.01)
+    stuck = judge("colour", evidence(flips=0.2), 0.005, 0.01)
     assert carried.outcome == "found" and stuck.outcome == "weak"
     assert stuck.strength == pytest.approx(carried.strength / 2)
     assert any("class itself" in reason for reason in stuck.reasons)
@@ -65,10 +63,17 @@ def test_another_reading_of_a_cue_tells_nothing_beyond_it_a_second_cue_does(clas
     assert told_beyond(one, y, classes, [score]) < 0.15
 
 
-def test_a_whole_picture_lens_needs_more_than_its_own_transplant():
+def test_a_value_that_the_class_does_not_decide_is_found_unless_it_lies_in_the_middle():
+    stuck = evidence(flips=0.3, control=0.3)
+    assert judge("colour", stuck, 0.005, 0.01).outcome == "weak"
+    assert judge("colour", {**stuck, "hidden_value": 0.06}, 0.005, 0.01).outcome == "found"
+    inside = judge("colour", evidence(hidden=0.06, flips=0.1, control=0.9), 0.005, 0.01)
+    assert inside.outcome == "weak" and any("middle" in reason for reason in inside.reasons)
+
+
+def test_what_is_in_every_part_of_a_picture_needs_a_value_behind_it():
     assert judge("layout", evidence(), 0.005, 0.01).outcome == "weak"
-    assert judge("layout", evidence(ratio=0.8), 0.005, 0.01).outcome == "found"
-    assert judge("layout", evidence(flips=1.0, control=0.0), 0.005, 0.01).outcome == "found"
+    assert judge("layout", evidence(hidden=0.06), 0.005, 0.01).outcome == "found"
 
 
 def test_what_chance_tells_as_well_is_none():
@@ -139,16 +144,34 @@ def test_each_transplant_gives_what_it_is_for():
     edge = give_border(ours, theirs)
     assert torch.equal(edge[..., :4, :], theirs[..., :4, :])
     assert torch.equal(edge[..., 4:-4, 4:-4], ours[..., 4:-4, 4:-4])
-    low = give_layout(ours, theirs).mean((2, 3))
-    assert torch.allclose(low, theirs.mean((2, 3)), atol=0.02)
+    around, inside = give_surroundings(ours, theirs), give_middle(ours, theirs)
+    assert torch.equal(around + inside, ours + theirs)  # each pixel goes with one of the two
+    assert torch.equal(inside[..., 5:-5, 5:-5], theirs[..., 5:-5, 5:-5])
+    assert int((inside != ours).any(1)[0].sum()) == 22 * 22  # half of 32 × 32
     soft = torch.nn.functional.avg_pool2d(ours, 5, 1, 2)
     assert give_sharpness(ours, soft).diff(dim=3).abs().mean() < ours.diff(dim=3).abs().mean()
-    height, width = window_of(ours)
+    height, width = window_of(32)
     pasted = paste(ours, theirs, [(3, 5), (0, 0)])
     assert torch.equal(
         pasted[0, :, 3 : 3 + height, 5 : 5 + width], theirs[0, :, 3 : 3 + height, 5 : 5 + width]
     )
     assert int((pasted[1] != ours[1]).any(0).sum()) == height * width
+
+
+def test_a_place_is_said_where_most_windows_are():
+    height, width = window_of(100)
+    bottom, right = 100 - height, 100 - width
+    assert place_of([(bottom, x) for x in range(0, right, 4)], 100) == "mostly lower edge"
+    assert place_of([(0, right)] * 7 + [(40, 20)] * 3, 100) == "mostly upper right corner"
+    assert place_of([(bottom // 2, right // 2)] * 4, 100) == "mostly in the middle"
+    spread = [(y, x) for y in range(0, bottom, 5) for x in range(0, right, 5)]
+    assert place_of(spread, 100) == "in changing places" and place_of([], 100) == ""
+    assert with_place("local pattern", "local pattern", "mostly lower edge") == (
+        "local pattern, mostly lower edge"
+    )
+    around = with_place("texture", "texture: smoother", "")
+    assert around == "texture of the surroundings: smoother"
+    assert with_place("colour", "overall colour: bluer", "") == "overall colour: bluer"
 
 
 def test_values_are_called_by_what_is_known_of_them() -> None:

@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from d2cp.scan.bank import Bank
-from d2cp.scan.lenses import simple, tint
+from d2cp.scan.lenses import saturation, simple, tint
 from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
 from d2cp.scan.lenses.patches import EPSILON, STRIDE, learn_dictionary
 
@@ -50,6 +50,18 @@ def test_colour_is_a_histogram_and_blind_to_places():
     assert torch.allclose((found[:, :64] ** 2).sum(1), torch.ones(len(images)), atol=1e-4)
     assert torch.allclose(found, simple.colour(images.flip(-1)), atol=1e-4)
     assert not torch.allclose(found, simple.colour(images.flip(1)), atol=1e-2)
+
+
+def test_colour_taken_out_is_one_step_in_every_logarithm_of_saturation():
+    images = noise(side=18).repeat_interleave(8, 2).repeat_interleave(8, 3)
+    grey = simple.luma(images)[:, None].expand_as(images)
+    half = 0.5 * images + 0.5 * grey
+    step = saturation.saturation(half) - saturation.saturation(images)
+    assert step.shape[1] == 19
+    sizes = torch.cat([step[:, [0, 2]], step[:, 8:12], step[:, 18:]], dim=1)
+    assert torch.allclose(sizes, torch.full_like(sizes, -0.693), atol=0.06)
+    back = saturation.give_saturation(half, images)
+    assert torch.allclose(back, images, atol=0.02)
 
 
 def test_a_tint_moves_every_statistic_of_edges_and_greys_by_its_own_size():

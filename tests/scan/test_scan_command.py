@@ -8,6 +8,8 @@ import pytest
 from PIL import Image
 
 from d2cp.cli import main
+from d2cp.errors import DataError
+from d2cp.scan.lenses.user_columns import read_columns
 from d2cp.scan.scan_files import load_scan
 
 
@@ -73,3 +75,18 @@ def test_a_column_is_a_lens(capsys, tmp_path, data):
     command = ("scan", folder, "--out", tmp_path / "other", "--cache", tmp_path / "cache")
     code, _ = run(capsys, *command, "--columns", "nowhere")
     assert code == 3
+    with pytest.raises(DataError, match="the class itself"):
+        read_columns(folder, ["site", "y"], [], {})
+    with pytest.raises(DataError, match="the class itself"):
+        read_columns(folder, ["site"], [], {"y": "site"})
+
+
+def test_a_limit_that_was_asked_for_is_kept(capsys, tmp_path, data):
+    folder, *_ = data
+    scores = tmp_path / "scores.csv"
+    command = ("scan", folder, "--out", tmp_path / "run", "--scores-out", scores, "--cache")
+    code, _ = run(capsys, *command, tmp_path / "cache", "--set", "train_limit=60", "--json")
+    assert code == 0
+    with scores.open() as file:
+        lines = [line for line in csv.DictReader(file) if line["finding"] == "1"]
+    assert sum(line["split"] == "train" for line in lines) == 60

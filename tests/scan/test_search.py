@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from d2cp.config.scan import ScanConfig
+from d2cp.scan.candidate import Candidate
 from d2cp.scan.finding_search import Search
+from d2cp.scan.groups import reading_well
 from d2cp.scan.likeness import follows
 from d2cp.scan.targets import explained, permuted
 
@@ -94,3 +96,20 @@ def test_dealt_labels_keep_what_earlier_findings_explain():
     assert (dealt.sum(axis=1) == y.sum()).all()
     kept = np.corrcoef(np.concatenate([score[:, 0]] * 30), dealt.ravel())[0, 1]
     assert kept > 0.5 and not (dealt == y).all()
+
+
+def test_lenses_that_read_a_finding_as_well_as_any_the_plainest_first():
+    draw = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    cue = np.where(draw.random(600) < 0.9, y, 1 - y)
+
+    def part(lens, noise):
+        scores = (cue + draw.normal(0, noise, 600)).astype(np.float32)[:, None]
+        return Candidate(lens, {}, np.zeros((5, 1), np.float32), scores, 0.005)
+
+    sharp, blunt = part("local pattern", 0.01), part("colour", 0.8)
+    three = [sharp, part("colour", 0.01), part("layout", 0.01)]
+    assert reading_well(three, sharp, y) == ("colour", "layout", "local pattern")
+    assert reading_well([sharp, blunt], sharp, y) == ("local pattern",)
+    own = [sharp, part("column site", 0.01)]
+    assert reading_well(own, sharp, y) == ("column site", "local pattern")

@@ -91,7 +91,7 @@ def show_reliance(console: Console, reliance: dict[str, Any]) -> None:
         )
         mark = Text("")
         if f.get("rise"):
-            sure = f["beyond_chance"]
+            sure = f.get("beyond_chance", False)
             mark = Text("ROSE", style="bold red") if sure else Text("rose, within chance")
         used = " (used)" if f["used"] else ""
         table.add_row(str(f["rank"]), Text(visible(f["name"]) + used), *figures, mark)

@@ -66,6 +66,8 @@ def scan(
     from d2cp.report.build import write_report
     from d2cp.report.steps import next_steps
 
+    if prediction_column and not predictions:
+        raise typer.BadParameter("there is no --predictions", param_hint="--prediction-column")
     asked = options.request(preset, None, set_, seed or 0) if preset or set_ else None
     found = run_scan(
         data,

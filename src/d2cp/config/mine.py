@@ -78,6 +78,12 @@ class MineConfig:
         _require(self.folds > 0 or self.flip_rounds == 0, "flip_rounds without folds", "folds >= 2")
         _require(self.values is None or self.values >= 2, f"values = {self.values}", "at least 2")
         _require(self.epochs is None or self.epochs >= 1, f"epochs = {self.epochs}", "at least 1")
+        _require(self.learning_rate > 0, f"learning_rate = {self.learning_rate}", "above 0")
+        for name, low in (("batch_size", 1), ("flip_rounds", 0), ("selection_rows", 1)):
+            value = getattr(self, name)
+            _require(value >= low, f"{name} = {value}", f"at least {low}")
+        share = self.disagreement_warning
+        _require(share >= 0, f"disagreement_warning = {share}", "at least 0")
         _require(self.bootstrap >= 2, f"bootstrap = {self.bootstrap}", "at least 2")
 
     @classmethod

@@ -48,6 +48,8 @@ class ScanSettings:
         ):
             if getattr(self, name) < least:
                 raise ConfigError(f"scan.{name} = {getattr(self, name)}", expected=f">= {least}")
+        if not 0 < self.alpha <= 1:
+            raise ConfigError(f"scan.alpha = {self.alpha}", expected="a share in (0, 1]")
 
     def of_lenses(self) -> dict[str, Any]:
         """All that the findings themselves depend on."""

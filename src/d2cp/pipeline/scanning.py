@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from d2cp.scan.finding import Scan
 from d2cp.scan.lenses.user_columns import read_columns
 from d2cp.scan.scan_files import load_scan, save_scan
 from d2cp.scan.scanner import rows_to_learn_from, scan
+from d2cp.scan.workers import sharing
 
 
 def scan_stage(context: Context) -> Scan:
@@ -31,14 +34,15 @@ def scan_stage(context: Context) -> Scan:
 
     def make(folder: Path) -> None:
         table, store = context.blind, _images(context)
-        with progress(len(table), "looking", quiet=context.quiet) as bar:
+        with sharing(), progress(len(table), "looking", quiet=context.quiet) as bar:
             fit = rows_to_learn_from(table, config)
             _require_classes(table, fit)
             eyes = _Watched(store, fit, config.centres, config.seed)
             eyes.bar = bar
             found = scan(table, eyes, fit, config, columns)
         save_scan(found, table, folder)
-        add_details(found, table, store, folder, config.seed)
+        with sharing():
+            add_details(found, table, store, folder, config.seed)
 
     return load_scan(context.stage("scan", inputs, make, alone=True))
 
@@ -60,10 +64,15 @@ class _Watched(StoreEyes):
 
     bar: Bar
 
-    def look(self, rows: Ints) -> tuple[Features, Features]:
-        found = super().look(rows)
-        self.bar.done += len(rows) - 1
-        self.bar.step(len(rows))
+    def __init__(self, store: ImageStore, rows: Ints, centres: int, seed: int) -> None:
+        super().__init__(store, rows, centres, seed)
+        self._lock = Lock()
+
+    def look(self, rows: Ints, lenses: Collection[str]) -> Features:
+        found = super().look(rows, lenses)
+        with self._lock:
+            self.bar.done += len(rows) - 1
+            self.bar.step(len(rows))
         return found
 
 
@@ -76,5 +85,7 @@ def _columns(context: Context) -> dict[str, list[str]]:
     names = context.config.scan.columns
     if not names:
         return {}
-    place = str(context.run.description["data"].get("path", context.table.name))
-    return read_columns(Path(place), names, np.asarray(context.table.ids).tolist())
+    data = context.run.description["data"]
+    place = str(data.get("path", context.table.name))
+    ids = np.asarray(context.table.ids).tolist()
+    return read_columns(Path(place), names, ids, data.get("columns", {}))

@@ -23,10 +23,15 @@ LENS_WORDS = {
     "colour": "Which colours there are, wherever they are.",
     "tint": "The colour of the light: a cast over the whole picture, whatever it shows.",
     "layout": "What is bright or coloured where, at the coarsest: horizon, vignette, pose.",
+    "saturation": "How colourful the picture is, whatever its colours are.",
     "sharpness": "How sharp, noisy or compressed the picture is.",
     "border": "The outermost strips and the corners: frames, time stamps, cropping.",
     "file": "The file and not the picture: size, format, compression, camera.",
 }
+
+
+WIDE = 2
+"""Width over height from which a picture goes across the whole page."""
 
 
 def read_findings(run: RunDirectory) -> dict[str, Any]:
@@ -77,16 +82,18 @@ def _finding(
         "sentence": _sentence(names, classes, counts),
         "bar": round(200 * min(1.0, max(0.0, f["strength"])), 1),
         "counts": counts,
-        "pictures": [
-            {
-                "file": picture(_inside(folder, p["file"])),
-                "title": visible(p["title"]),
-                "caption": visible(p["caption"]),
-            }
-            for p in whole["pictures"]
-            if p["finding"] == f["rank"]
-        ],
+        "pictures": _pictures(f, whole, folder),
     }
+
+
+def _pictures(f: Mapping[str, Any], whole: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """Wide ones first: they go across the page, the others beside each other below."""
+    mine = [p for p in whole["pictures"] if p["finding"] == f["rank"]]
+    made = []
+    for p, file in ((p, picture(_inside(folder, p["file"]))) for p in mine):
+        shown = {"title": visible(p["title"]), "caption": visible(p["caption"])}
+        made.append({**shown, "file": file, "wide": file.width > WIDE * file.height})
+    return sorted(made, key=lambda p: not p["wide"])
 
 
 def _sentence(names: list[str], classes: list[str], counts: Any) -> str:
@@ -118,7 +125,7 @@ def _reliance(lean: Mapping[str, Any] | None) -> dict[str, str] | None:
 def _rise(lean: Mapping[str, Any]) -> str:
     if not lean.get("rise"):
         return ""
-    return "rose" if lean["beyond_chance"] else "rose, within chance"
+    return "rose" if lean.get("beyond_chance", False) else "rose, within chance"
 
 
 def points(value: float | None) -> str:

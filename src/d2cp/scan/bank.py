@@ -14,9 +14,12 @@ from d2cp.data.store import ImageStore
 from d2cp.scan.batched import Arrays, Ints
 from d2cp.scan.lenses import simple
 from d2cp.scan.lenses.patches import Dictionary, learn_dictionary
+from d2cp.scan.lenses.saturation import saturation
 from d2cp.scan.lenses.tint import tint
+from d2cp.scan.workers import each
 
-BATCH = 128
+TOGETHER = 16 * 144 * 144
+"""Pixels looked at together: what is computed of them stays in a core's own cache."""
 COARSE = 72
 """Side at which patterns are looked for; finer detail is the sharpness lens's."""
 PATCHES = ("local pattern", "texture")
@@ -24,6 +27,7 @@ PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "colour": simple.colour,
     "tint": tint,
     "layout": simple.layout,
+    "saturation": saturation,
     "sharpness": simple.sharpness,
     "border": simple.border,
 }
@@ -48,8 +52,7 @@ class Bank:
         for dictionary in self.dictionaries:
             answer = dictionary.responses(coarse).flatten(2)
             largest.append(answer.amax(2))
-            energy = torch.linalg.vector_norm(answer.clamp(min=0), dim=2)
-            mean.append(energy.square() / answer.shape[2])
+            mean.append(answer.clamp(min=0).square().mean(2))
         return {"local pattern": torch.cat(largest, dim=1), "texture": torch.cat(mean, dim=1)}
 
     def arrays(self) -> Arrays:
@@ -69,12 +72,18 @@ class Bank:
         return cls(tuple(Dictionary.from_arrays(part) for part in parts))
 
 
+def batches(rows: Ints, size: int) -> list[Ints]:
+    """`rows` in parts that are looked at together, of images of `size`."""
+    count = max(1, TOGETHER // (size * size))
+    return [rows[start : start + count] for start in range(0, len(rows), count)]
+
+
 def learn_bank(store: ImageStore, rows: Ints, centres: int, seed: int) -> Bank:
     """Patch dictionaries from the images of `rows`; no label is needed."""
-    images = simple.shrink(read(store, rows), COARSE)
+    images = torch.cat([simple.shrink(read(store, r), COARSE) for r in batches(rows, store.size)])
     side = images.shape[-1]
     sides = (round(side / 7.2), round(side / 5))
-    return Bank(tuple(learn_dictionary(images, p, centres, seed) for p in sides))
+    return Bank(tuple(each(lambda side: learn_dictionary(images, side, centres, seed), sides)))
 
 
 def read(store: ImageStore, rows: Ints) -> Tensor:

@@ -23,6 +23,13 @@ class Candidate:
     p_value: float
     plain: Floats | None = None
     """The scores before the finding was learnt again from a hidden value, where it was."""
+    readers: tuple[str, ...] = ()
+    """Lenses that read it as well as any by themselves, the plainest first, where that is known."""
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """Lenses that the finding may be named after."""
+        return self.readers or (self.lens,)
 
     @property
     def lenses(self) -> tuple[str, ...]:

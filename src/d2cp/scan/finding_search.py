@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy as np
 from d2cp.config.scan import ScanConfig
 from d2cp.scan.batched import Doubles, Floats, Ints
 from d2cp.scan.candidate import Candidate, stack
-from d2cp.scan.groups import APART, both_ways, gathered
+from d2cp.scan.groups import APART, both_ways, gathered, reading_well
 from d2cp.scan.latent import posterior
-from d2cp.scan.ridge import Fit, assign_folds, cross_fit, prepare
+from d2cp.scan.ridge import Fit, Folds, assign_folds, cross_fit, prepare
 from d2cp.scan.targets import explained, one_hot, permuted
 from d2cp.scan.values import agreement, cut, values_of
+from d2cp.scan.workers import each
 
 NULL_ROWS = 4000
 """Rows on which the permutation null is computed, at most."""
@@ -49,12 +51,12 @@ class Search:
         self.y, self.classes, self.config = y, classes, config
         self.fold = assign_folds(len(y), config.folds, config.seed)
         self.target = one_hot(y, classes)
-        self.lenses = {name: prepare(x, self.fold) for name, x in features.items()}
+        self.lenses = _prepared(features, self.fold)
         self.null_rows, self.null_lenses = np.arange(len(y)), self.lenses
         if len(y) > NULL_ROWS:
             self.null_rows = np.flatnonzero(assign_folds(len(y), len(y), config.seed) < NULL_ROWS)
             fold = self.fold[self.null_rows]
-            self.null_lenses = {n: prepare(x[self.null_rows], fold) for n, x in features.items()}
+            self.null_lenses = _prepared({n: x[self.null_rows] for n, x in features.items()}, fold)
 
     def run(self) -> list[Candidate]:
         """Findings, the first lens's first. First every lens by itself, readings of the same thing
@@ -64,6 +66,7 @@ class Search:
         more = [lens for lens in ranked[1:] if first.p_value[lens] <= self.config.alpha]
         groups = gathered([first.candidate(lens) for lens in (ranked[0], *more)], self.y)
         direct = [stack(group, self.target, self.fold) for group in groups]
+        first_groups = [tuple(group) for group in groups]
         for step in range(1, 2 + self.config.max_findings):
             found = [stack(group, self.target, self.fold) for group in groups]
             if len(found) >= self.config.max_findings:
@@ -75,28 +78,37 @@ class Search:
             self.place(now.candidate(lens), groups)
         found = [stack(group, self.target, self.fold) for group in groups]
         # What a later round added to a group accounts for it, and may read more than its cue.
-        return [self.sharpen(one) for one in direct] + found[len(direct) :]
+        sharp = [
+            self.sharpen(one, _lenses(group))
+            for one, group in zip(direct, first_groups, strict=True)
+        ]
+        return sharp + found[len(direct) :]
 
-    def sharpen(self, rough: Candidate) -> Candidate:
+    def sharpen(self, rough: Candidate, lenses: tuple[str, ...]) -> Candidate:
         """Learn again, from the values that the score and the class together suggest instead of the
         class: what the images have in common is then told with less noise than the class tells it.
         Features that tell nothing by themselves are shrunk most. It goes on while the value tells
         the class as well as before: else it would be on its way to something else."""
         first, best, told = rough, rough, self.told(rough)
+        values = self.target
         for _ in range(SHARPENED):
             member = posterior(rough.held_out, self.y, self.classes)
             target = (member[:, 1:] if self.classes == 2 else member).astype(np.float32)
-            parts = []
-            for lens in rough.lenses:
-                fit = cross_fit(self.lenses[lens], target, TRUST)
-                weight = {lens: fit.weight}
-                parts.append(Candidate(lens, weight, fit.intercept, fit.held_out, rough.p_value))
-            rough = stack(parts, target, self.fold)
+            rough = stack(self.parts(rough.lenses, target, rough.p_value), target, self.fold)
             now = self.told(rough)
             if now < told - LOST:
                 break
-            best, told = rough, max(told, now)
-        return replace(best, plain=first.held_out)
+            best, told, values = rough, max(told, now), target
+        # A lens that the mix could do without may still be the one that says best what it is.
+        readers = reading_well(self.parts(lenses, values, best.p_value), best, self.y)
+        return replace(best, readers=readers, plain=first.held_out)
+
+    def parts(self, lenses: tuple[str, ...], target: Floats, p_value: float) -> list[Candidate]:
+        """Each lens's own reading of the target."""
+        return [
+            Candidate(lens, {lens: fit.weight}, fit.intercept, fit.held_out, p_value)
+            for lens, fit in self.fitted(lenses, target).items()
+        ]
 
     def told(self, candidate: Candidate) -> float:
         """Balanced accuracy of the value for the class, held out."""
@@ -114,9 +126,13 @@ class Search:
     def round(self, scores: list[Floats], step: int) -> Round:
         probability = explained(self.y, self.classes, scores)
         target = (self.target - probability).astype(np.float32)
-        fits = {name: cross_fit(folds, target, TRUST) for name, folds in self.lenses.items()}
+        fits = self.fitted(tuple(self.lenses), target)
         effect = {k: float(correlations(f.held_out, target).mean()) for k, f in fits.items()}
         return Round(fits, effect, self.null(probability, step))
+
+    def fitted(self, lenses: tuple[str, ...], target: Floats) -> dict[str, Fit]:
+        fits = each(lambda lens: cross_fit(self.lenses[lens], target, TRUST), lenses)
+        return dict(zip(lenses, fits, strict=True))
 
     def null(self, probability: Doubles, step: int) -> dict[str, float]:
         """Family-wise p-values: each lens against the best of all lenses under dealt labels."""
@@ -126,13 +142,26 @@ class Search:
         dealt = permuted(y, p, n, self.config.seed, step)
         columns = [one_hot(labels, self.classes) - p for labels in (y, *dealt)]
         targets = np.concatenate(columns, axis=1).astype(np.float32)
-        z = {}
-        for name, folds in self.null_lenses.items():
-            each = correlations(cross_fit(folds, targets).held_out, targets)
-            stat = each.reshape(n + 1, width).mean(1)
-            z[name] = (stat - stat[1:].mean()) / (stat[1:].std() + 1e-9)
+
+        def beyond_dealt(folds: Folds) -> Doubles:
+            told = correlations(cross_fit(folds, targets).held_out, targets)
+            stat = told.reshape(n + 1, width).mean(1)
+            standard: Doubles = (stat - stat[1:].mean()) / (stat[1:].std() + 1e-9)
+            return standard
+
+        found = each(beyond_dealt, self.null_lenses.values())
+        z = dict(zip(self.null_lenses, found, strict=True))
         largest = np.max([values[1:] for values in z.values()], axis=0)
         return {k: (1 + int((largest >= v[0]).sum())) / (n + 1) for k, v in z.items()}
+
+
+def _lenses(group: Sequence[Candidate]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(lens for one in group for lens in one.lenses))
+
+
+def _prepared(features: dict[str, Floats], fold: Ints) -> dict[str, Folds]:
+    made = each(lambda x: prepare(x, fold), features.values())
+    return dict(zip(features, made, strict=True))
 
 
 def correlations(a: Floats, b: Floats) -> Doubles:

@@ -43,6 +43,39 @@ def gathered(ranked: Sequence[Candidate], y: Ints) -> list[list[Candidate]]:
     return groups
 
 
+PLAINEST = (
+    "colour",
+    "saturation",
+    "tint",
+    "sharpness",
+    "border",
+    "texture",
+    "layout",
+    "local pattern",
+)
+"""Lenses that look at pixels, from the one that can see least. Patches have colours too, so that a
+colour is a pattern to them, but a pattern is no colour to a histogram."""
+AS_WELL = 0.005
+"""Balanced accuracy that a plainer lens may lack beyond two standard errors."""
+
+
+def reading_well(parts: Sequence[Candidate], whole: Candidate, y: Ints) -> tuple[str, ...]:
+    """The lenses that read a finding's values as well as any, the one that can see least first.
+    `parts` are its readings by one lens each."""
+    value = values_of(whole.held_out, cut(whole.held_out, y))
+    reads = {part.lens: _reading(part, value) for part in parts}
+    best = max(reads.values())
+    rarest = int(np.unique(value, return_counts=True)[1].min())
+    error = float(np.sqrt(best * (1 - best) / rarest))
+    good = [lens for lens, read in reads.items() if read >= best - AS_WELL - 2 * error]
+    return tuple(sorted(good, key=lambda name: PLAINEST.index(name) if name in PLAINEST else -1))
+
+
+def _reading(part: Candidate, value: Ints) -> float:
+    """Balanced accuracy of one lens for the finding's values."""
+    return agreement(values_of(part.held_out, cut(part.held_out, value)), value)
+
+
 Way = tuple[float, float]
 
 

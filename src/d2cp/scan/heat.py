@@ -3,9 +3,9 @@
 For patches, windows are left out (`d2cp.scan.patch_heat`). For the other lenses the map is, to
 first order, how much each place pushes the score: slope × (picture - what would be there instead),
 summed over the channels and smoothed. What stands in for the cue is the lens's own: a blurred
-picture for sharpness, the picture in grey light for tint, the picture's mean colour for a border,
-the data set's mean colour or mean picture for colour and layout. Lenses that look at the file or at
-a column have no place in it.
+picture for sharpness, the picture in grey for saturation, in grey light for tint, the picture's
+mean colour for a border, the data set's mean colour or mean picture for colour and layout. Lenses
+that look at the file or at a column have no place in it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import Tensor
 from d2cp.scan.bank import Bank
 from d2cp.scan.batched import Floats
 from d2cp.scan.finding import Reader
+from d2cp.scan.lenses.simple import luma
 from d2cp.scan.lenses.tint import without_tint
 from d2cp.scan.patch_heat import PATCH_LENSES, patch_heat
 from d2cp.scan.transplant import read_images
@@ -69,6 +70,8 @@ def instead(lens: str, images: Tensor, usual: Tensor) -> Tensor:
         return usual.expand_as(images)
     if lens == "colour":
         return usual.mean((1, 2))[None, :, None, None].expand_as(images)
+    if lens == "saturation":
+        return luma(images)[:, None].expand_as(images)
     if lens == "tint":
         return without_tint(images)
     if lens == "border":

@@ -9,6 +9,8 @@ ones, with a spread in common, fitted by expectation and maximisation. As labels
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from d2cp.scan.batched import Doubles, Floats, Ints
@@ -19,8 +21,24 @@ START = 0.75
 """Share of a class that is taken to have its own value before anything is known."""
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """`member` [N, C] is P(value | score, class), value v the one that speaks for class v;
+    `shares` [C, C] are each class's shares of the values; a value's scores have mean `centres`
+    [C, T] and `variance` in every column."""
+
+    member: Doubles
+    shares: Doubles
+    centres: Doubles
+    variance: float
+
+
 def posterior(scores: Floats, y: Ints, classes: int) -> Doubles:
-    """P(value | score, class) [N, C]; value v is the one that speaks for class v."""
+    """P(value | score, class) [N, C]."""
+    return fit_mixture(scores, y, classes).member
+
+
+def fit_mixture(scores: Floats, y: Ints, classes: int) -> Mixture:
     s = scores.astype(np.float64)
     of_class = np.eye(classes)[y] / np.bincount(y, minlength=classes)[y][:, None]
     shares = np.full((classes, classes), (1 - START) / max(1, classes - 1))
@@ -37,4 +55,4 @@ def posterior(scores: Floats, y: Ints, classes: int) -> Doubles:
         centres = (member.T @ s) / (member.sum(0) + 1e-9)[:, None]
         variance = float((member * apart).sum()) / s.size + 1e-12
         shares = of_class.T @ member
-    return member
+    return Mixture(member, shares, centres, variance)

@@ -17,13 +17,16 @@ from d2cp.scan.candidate import Candidate
 from d2cp.scan.evidence import certainty, sure_and_wrong, unlike_the_class
 from d2cp.scan.eyes import Features
 from d2cp.scan.finding import Finding, Reader
+from d2cp.scan.hidden import hidden_value
 from d2cp.scan.judge import Judgement, judge
-from d2cp.scan.names import CARRIED, describe, value_names
+from d2cp.scan.names import CARRIED, describe, value_names, with_place
 from d2cp.scan.transplant import Transplant
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 
 WORTH_A_TEST = 0.15
 """Agreement beyond chance below which a finding is weak whatever its transplants do."""
+AS_FAR = 0.1
+"""Share of transplants by which a plainer lens may fall behind and still name a finding."""
 BEYOND_ROWS = 4000
 """Rows at most on which findings are held against each other."""
 
@@ -43,8 +46,7 @@ class Measured:
     evidence: dict[str, Any]
 
     def verdict(self, alpha: float, **more: float) -> Judgement:
-        lens, p_value = self.candidate.lens, self.candidate.p_value
-        return judge(lens, {**self.evidence, **more}, p_value, alpha)
+        return judge(self.candidate.lens, {**self.evidence, **more}, self.candidate.p_value, alpha)
 
 
 def measure(
@@ -57,7 +59,8 @@ def measure(
     config: ScanConfig,
     probe: Probe,
 ) -> Measured:
-    """`scores` are of every row, held out for the rows `fit` learnt from."""
+    """`scores` are of every row, held out for the rows `fit` learnt from. Of the lenses that read
+    the finding equally well, it is named after the one whose transplant carries it furthest."""
     y = table.y[fit]
     threshold = cut(candidate.held_out, y)
     value = values_of(scores, threshold)
@@ -66,7 +69,10 @@ def measure(
     alone = beyond_chance(agreeing, table.n_classes)
     moved = Transplant(0.0, 0.0, 0, 0)
     if candidate.p_value <= config.alpha and alone >= WORTH_A_TEST:
-        moved = probe(candidate.lens, reader, scores, threshold)
+        tried = [(lens, probe(lens, reader, scores, threshold)) for lens in candidate.leads]
+        furthest = max(t.gap for _, t in tried)
+        lens, moved = next((lens, t) for lens, t in tried if t.gap >= furthest - AS_FAR)
+        candidate = dataclasses.replace(candidate, lens=lens)
     evidence: dict[str, Any] = {
         "agreement": agreeing,
         "chance": 1 / table.n_classes,
@@ -77,6 +83,7 @@ def measure(
         "sure_and_wrong": ratio,
         "sure_and_wrong_error": error,
         "unlike_the_class": unlike,
+        "hidden_value": hidden_value(candidate.held_out, y, table.n_classes),
         "transplant": {**dataclasses.asdict(moved), "gap": moved.gap},
     }
     return Measured(candidate, reader, scores, each_fold, threshold, value, evidence)
@@ -94,9 +101,15 @@ def _contradicted(candidate: Candidate, y: Ints) -> tuple[float, float, float]:
 
 
 def ranked(
-    measured: list[Measured], table: Table, fit: Ints, words: Features, config: ScanConfig
+    measured: list[Measured],
+    table: Table,
+    fit: Ints,
+    worded: Ints,
+    words: Features,
+    config: ScanConfig,
 ) -> tuple[Finding, ...]:
-    """The strongest first; each is judged by what it tells beyond those before it."""
+    """The strongest first; each is judged by what it tells beyond those before it. `words` are
+    plain properties of the rows `fit[worded]`."""
     measured = sorted(measured, key=lambda m: -m.verdict(config.alpha).strength)
     rows = fit[:: -(-len(fit) // BEYOND_ROWS)]
     some = np.isin(fit, rows)
@@ -109,7 +122,7 @@ def ranked(
         judged.append((part.verdict(config.alpha, beyond=beyond), beyond, part))
     judged.sort(key=lambda j: -j[0].strength)
     return tuple(
-        _finding(rank, verdict, beyond, part, table, fit, words)
+        _finding(rank, verdict, beyond, part, table, fit, worded, words)
         for rank, (verdict, beyond, part) in enumerate(judged, start=1)
     )
 
@@ -121,11 +134,17 @@ def _finding(
     part: Measured,
     table: Table,
     fit: Ints,
+    worded: Ints,
     words: Features,
 ) -> Finding:
     candidate = part.candidate
-    name, two = describe(candidate.lens, candidate.held_out[:, 0], table.y[fit], words)
+    # With more than two classes there is no one direction that a property could name.
+    named = words if table.n_classes == 2 else {}
+    score, y = candidate.held_out[worded, 0], table.y[fit[worded]]
+    name, two = describe(candidate.lens, score, y, named)
     moved = part.evidence["transplant"]
+    if moved["gap"] >= CARRIED and verdict.shortcut >= 0.5:
+        name = with_place(candidate.lens, name, moved["place"])
     carried = int(moved["towards"]) if moved["gap"] >= CARRIED else None
     return Finding(
         rank=rank,

@@ -20,10 +20,10 @@ from d2cp.core.rng import numpy_generator
 from d2cp.data.store import ImageStore
 from d2cp.scan.bank import read
 from d2cp.scan.batched import Ints
+from d2cp.scan.changes import CHANGES
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.transplant import (
-    CHANGES,
     paste,
     random_windows,
     telling_windows,
@@ -90,7 +90,7 @@ def transplanted(
         return change(plain, given).clamp(0, 1), change(plain, friends).clamp(0, 1)
     small = read(scanned, case.donors[part])
     telling = telling_windows(found.bank, finding.reader, small, case.side)
-    both = (telling, random_windows(small, draw))
+    both = (telling, random_windows(len(small), small.shape[-1], draw))
     cue, control = (paste(plain, given, scaled(c, small, plain)) for c in both)
     return cue, control
 
@@ -98,7 +98,7 @@ def transplanted(
 def scaled(corners: Corners, small: Tensor, large: Tensor) -> Corners:
     """The same places in pictures of another size."""
     ratio, side = large.shape[-1] / small.shape[-1], large.shape[-1]
-    height, width = window_of(large)
+    height, width = window_of(side)
     return [
         (min(round(top * ratio), side - height), min(round(left * ratio), side - width))
         for top, left in corners

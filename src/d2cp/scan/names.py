@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from d2cp.scan.batched import Floats, Ints
+from d2cp.scan.changes import WHOLE_PICTURE
 
 # Lens → how it is said, and the properties that may follow it.
 TITLES = {
@@ -15,6 +16,7 @@ TITLES = {
     "colour": "overall colour",
     "tint": "tint of the light",
     "layout": "layout",
+    "saturation": "strength of the colours",
     "sharpness": "sharpness and detail",
     "border": "border or corner",
     "file": "file property",
@@ -25,6 +27,7 @@ PROPERTIES: dict[str, tuple[str, ...]] = {
     "colour": ("red", "green", "blue", "bright", "saturated", "contrasty"),
     "tint": ("red", "green", "blue"),
     "layout": ("upper half bright", "left half bright", "centre bright", "blue", "bright"),
+    "saturation": ("saturated",),
     "sharpness": ("sharp", "rough"),
     "border": ("edge bright", "edge rough"),
 }
@@ -65,6 +68,13 @@ def describe(
     more, less = OPPOSITES.get(best, (f"more {best}", f"less {best}"))
     high, low = (more, less) if strength[best] > 0 else (less, more)
     return f"{title}: {high}", (low, high)
+
+
+def with_place(lens: str, name: str, place: str) -> str:
+    """The name with where it is: its windows' place, or what lies around the middle."""
+    if lens in WHOLE_PICTURE:
+        return name.replace(TITLES[lens], f"{TITLES[lens]} of the surroundings", 1)
+    return f"{name}, {place}" if place else name
 
 
 def value_names(

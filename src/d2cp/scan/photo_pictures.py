@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.heat import heat_maps
 from d2cp.scan.pairs import matched_pairs
 from d2cp.scan.transplants import Shown, try_transplants
+from d2cp.scan.workers import each
 
 FINDINGS = 3
 CLASSES = 6
@@ -37,10 +39,11 @@ GIVEN = {
     "local pattern": "the framed window",
     "colour": "the overall colour",
     "tint": "the tint",
-    "layout": "the coarse layout",
+    "layout": "the surroundings",
+    "saturation": "the strength of the colours",
     "sharpness": "the sharpness",
     "border": "the border",
-    "texture": "every second field",
+    "texture": "the surroundings",
 }
 """What a transplant takes from the donor."""
 
@@ -92,18 +95,23 @@ def draw_findings(
     train = table.rows("train")
     rows = train[np.sort(permutation(seed, "scan/pictures", 0, len(train))[:CANDIDATES])]
     small = _small(store, rows)
-    listed: list[dict[str, Any]] = []
-    for finding in found.findings[:FINDINGS]:
-        subject = Subject(found, finding, table, store, rows, small, seed)
-        for make in (extremes, heat, pairs, transplants):
-            if (made := make(subject)) is None:
-                continue
-            kind, title, caption, image = made
-            name = f"pictures/{finding.rank}-{kind}.png"
-            save_png(image, folder / name)
-            entry = {"finding": finding.rank, "file": name, "kind": kind}
-            listed.append({**entry, "title": title, "caption": caption})
-    return listed
+    jobs = [
+        (Subject(found, finding, table, store, rows, small, seed), make)
+        for finding in found.findings[:FINDINGS]
+        for make in (extremes, heat, pairs, transplants)
+    ]
+
+    def draw(job: tuple[Subject, Callable[[Subject], Kind | None]]) -> dict[str, Any] | None:
+        subject, make = job
+        if (made := make(subject)) is None:
+            return None
+        kind, title, caption, image = made
+        rank = subject.finding.rank
+        name = f"pictures/{rank}-{kind}.png"
+        save_png(image, folder / name)
+        return {"finding": rank, "file": name, "kind": kind, "title": title, "caption": caption}
+
+    return [entry for entry in each(draw, jobs) if entry is not None]
 
 
 def extremes(subject: Subject) -> Kind | None:
@@ -128,8 +136,8 @@ def extremes(subject: Subject) -> Kind | None:
     columns = [ends[0], *[""] * (2 * EACH - 2), ends[1]]
     title = "Real images at both ends"
     note = (
-        "Training images of each class. What the left half shares across the classes, and the "
-        "right half lacks, is the finding."
+        "Training images of each class. What tells the left half from the right half, in every "
+        "class alike, is the finding."
         if two
         else "Training images of each class: those that look like another class to this lens, and "
         "those that look like their own."

@@ -13,9 +13,9 @@ from d2cp.core.rng import numpy_generator
 from d2cp.data.store import ImageStore
 from d2cp.scan.bank import read
 from d2cp.scan.batched import Doubles, Floats, Ints
+from d2cp.scan.changes import CHANGES
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.transplant import (
-    CHANGES,
     other_lenses,
     paste,
     read_images,
@@ -69,7 +69,7 @@ def try_transplants(
         corners = telling_windows(found.bank, finding.reader, given, side)
         made = paste(taken, given, corners)
         framed = np.stack(
-            [frame(p, c, window_of(given)) for p, c in zip(framed, corners, strict=True)]
+            [frame(p, c, window_of(given.shape[-1])) for p, c in zip(framed, corners, strict=True)]
         )
     else:
         made = CHANGES[lens](taken, given)

@@ -42,8 +42,9 @@ class Dictionary:
         """Cosine of whitened patches with every centre, at every second place: [B, K, h, w]."""
         white = F.conv2d(images, self.basis, stride=STRIDE) / _contrast(images, self.side)
         white = white - self.offset[:, None, None]
-        length = white.square().sum(1, keepdim=True).sqrt().clamp(min=1e-3)
-        return F.conv2d(white, self.centres[:, :, None, None]) / length
+        white = white / white.square().sum(1, keepdim=True).sqrt().clamp(min=1e-3)
+        cosines = self.centres @ white.flatten(2)
+        return cosines.reshape(*cosines.shape[:2], *white.shape[2:])
 
     def arrays(self) -> Arrays:
         return {
@@ -89,7 +90,8 @@ EPSILON = 1e-3
 def _contrast(images: Tensor, side: int) -> Tensor:
     """Standard deviation of each patch over its pixels and channels: [B, 1, h, w]."""
     moments = torch.stack([images.mean(1), images.square().mean(1)], dim=1)
-    mean, square = F.avg_pool2d(moments, side, STRIDE)[:, :, None].unbind(1)
+    down = F.avg_pool2d(moments, (side, 1), (STRIDE, 1))
+    mean, square = F.avg_pool2d(down, (1, side), (1, STRIDE))[:, :, None].unbind(1)
     return torch.sqrt((square - mean * mean).clamp(min=0) + EPSILON)
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from d2cp.data.adapters.metadata_csv import NAMES, find_metadata
+from d2cp.data.adapters.metadata_csv import choose_columns, find_metadata
 from d2cp.data.delimited import read_rows
 from d2cp.errors import DataError
 from d2cp.scan.batched import Floats
 from d2cp.scan.lenses.file_properties import one_hot
 
 
-def read_columns(data: Path, names: Sequence[str], ids: Sequence[str]) -> dict[str, list[str]]:
-    """Values of the named columns in the order of `ids`, the images' file names."""
+def read_columns(
+    data: Path, names: Sequence[str], ids: Sequence[str], roles: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Values of the named columns in the order of `ids`, the images' file names. `roles` are the
+    columns that the user named for file name, class, split and attribute."""
     metadata = find_metadata(data)
     if metadata is None:
         raise DataError(
@@ -24,16 +27,21 @@ def read_columns(data: Path, names: Sequence[str], ids: Sequence[str]) -> dict[s
             remedy="leave --columns out, or describe the images in a metadata.csv",
         )
     rows = read_rows(metadata)
-    lower = {name.lower(): name for name in rows.header}
-    filename = next((lower[name] for name in NAMES["filename"] if name in lower), None)
-    missing = [name for name in names if name not in rows.header]
-    if missing or filename is None:
+    if missing := [name for name in names if name not in rows.header]:
         raise DataError(
-            f"{metadata} has no column {', '.join(missing) or 'of file names'}",
+            f"{metadata} has no column {', '.join(missing)}",
             expected=f"some of {', '.join(rows.header[:50])}",
             remedy="name columns as the file's first line does",
         )
-    place = {name: row for row, name in enumerate(rows.column(filename))}
+    chosen = choose_columns(rows.header, roles, metadata)
+    for role, what in (("y", "the class itself"), ("filename", "the file name")):
+        if chosen[role] in names:
+            raise DataError(
+                f"column {chosen[role]} is {what}",
+                expected="columns that a model could cheat with, such as camera,site",
+                remedy=f"leave {chosen[role]} out of --columns",
+            )
+    place = {name: row for row, name in enumerate(rows.column(chosen["filename"]))}
     order = [place.get(name, -1) for name in ids]
     return {name: [rows.column(name)[row] if row >= 0 else "" for row in order] for name in names}
 
