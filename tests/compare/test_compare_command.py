@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from d2cp.cli.compare import compare
 from d2cp.cli.methods import methods as list_methods
 from d2cp.compare import run_comparison, seed_run
+from d2cp.compare.contract import Spec
 from d2cp.compare.registry import BUILT_IN
 from d2cp.compare.task import Pseudo
 from d2cp.core.run_directory import RunDirectory
@@ -108,6 +109,23 @@ def test_force_goes_on_with_other_settings(tmp_path):
     command(compare, *arguments(out, *other, "--force"))
     whole = json.loads((out / "compare.json").read_text())
     assert {r["selection"] for r in whole["results"]} == {"val_true_groups"}
+
+
+def test_cells_of_other_settings_are_told_before_they_run_again(tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    words = [
+        word for word in arguments(out, "--methods", "jtt", "--seeds", "1") if word != "--quiet"
+    ]
+    command(compare, *words)
+    assert "run otherwise" not in command(compare, *words)  # finished: nothing is told
+    forced = command(compare, *words, "--set", "debias.lr=0.02", "--force")
+    assert "1 finished cells were run otherwise and are run again (jtt-0):" in forced
+    assert "debias.lr was 0.1, is now 0.02" in forced and "another --out" in forced
+    real = Spec.values
+    newer = lambda spec, given=None: {**real(spec, given), "factor": 7}  # noqa: E731
+    monkeypatch.setattr(Spec, "values", newer)
+    said = command(compare, *words, "--set", "debias.lr=0.02")
+    assert "factor was " in said and "is now 7" in said
 
 
 def test_search_draws_rates_for_a_method_without_parameters(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from scipy.stats import spearmanr
 
-from d2cp.reproduce.charts import chart
+from d2cp.reproduce.charts import chart, round_ticks
 from d2cp.reproduce.outcome import HEADER, csv_rows, outcome, rank_correlation
 from d2cp.reproduce.page import correlation, page
 from d2cp.reproduce.tables import REPRODUCTIONS, chosen
@@ -120,3 +120,17 @@ def test_the_page_has_the_papers_column_only_where_the_paper_has_a_figure():
         ["Row", "Worst group", "Paper", "Mean", "Worst group, by seed"],
         ["Row", "Worst group", "Mean", "Worst group, by seed"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.302, 0.953, [20, 40, 60, 80, 100]),
+        (0.765, 0.953, [75, 80, 85, 90, 95, 100]),
+        (0.91, 0.93, [91, 92, 93]),
+        (0.5, 0.5, [50, 51]),
+        (0.0, 1.0, [0, 20, 40, 60, 80, 100]),
+    ],
+)
+def test_a_curve_has_round_ticks_around_its_figures(low, high, ticks):
+    assert round_ticks(low, high) == ticks

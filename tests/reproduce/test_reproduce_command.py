@@ -97,6 +97,26 @@ def test_one_row_more_runs_that_row_and_tables_share_cells(out, ran):
     assert ran == ["cmnist/e/0", "cmnist/true/0"]  # the mined column is row (e)
 
 
+def test_cells_of_other_settings_are_told_before_anything_runs(out, tmp_path):
+    """A setting was changed, or came with a newer version: which one, and what to do."""
+    copy = tmp_path / "out"
+    shutil.copytree(out, copy)
+    words = ["table2", "--out", str(copy), "--rows", "a,f", "--seeds", "1", "--dry-run"]
+    assert "run otherwise" not in reproduce(*words)
+    said = reproduce(*words, "--set", "debias.lr=0.07")
+    place = copy / "here/cmnist"
+    assert f"{place}: 2 finished cells were run otherwise and are not used (rows a, f;" in said
+    assert "debias.lr was 0.1, is now 0.07" in said
+    assert "to use them: --set debias.lr=0.1; to keep the two apart: another --out" in said
+    for cell in (place / "cells").glob("*/cell.json"):
+        whole = json.loads(cell.read_text())
+        del whole["config"]["debias"]["eta"]
+        cell.write_text(json.dumps(whole))
+        cell.parent.rename(cell.parent.with_name("of-" + cell.parent.name[:8]))
+    said = reproduce(*words)
+    assert "debias.eta did not exist, is now " in said and "they are run again" in said
+
+
 def test_a_killed_cell_leaves_nothing_and_the_same_command_goes_on(out, monkeypatch, ran):
     words = ["alpha", "--out", str(out), "--rows", "1.5", "--seeds", "1"]
     before = set((out / "here/cmnist/cells").glob("[!.]*"))

@@ -1,9 +1,4 @@
-"""Tables of `d2cp compare`: what docs keep of its compare.json, and that as a table.
-
-<!-- results/compare/NAME.json SPLIT -->
-(made from the file)
-<!-- end -->
-"""
+"""Tables of `d2cp compare`: what docs keep of its compare.json, and that as a table."""
 
 from __future__ import annotations
 
@@ -17,11 +12,12 @@ from d2cp.compare.comparison import labels_used
 from d2cp.compare.registry import method
 from d2cp.evaluate.columns import COLUMNS, COSTS, WORST
 from d2cp.reproduce.page import spread
+from tools.results.files import require, shortened
 from tools.results.lines import lines
 
 KEPT = (
-    *("data", "selection", "budget", "epochs", "tier", "machine", "searched", "skipped"),
-    *("summary", "paired"),
+    *("data", "selection", "budget", "epochs", "tier", "machine", "commit", "searched"),
+    *("skipped", "summary", "paired"),
 )
 TIMELESS = [cost for cost in COSTS if cost.key != "seconds"]  # seconds are of a busy machine
 
@@ -33,12 +29,16 @@ def kept(whole: Mapping[str, Any]) -> dict[str, Any]:
         own = seeds.setdefault(result["split"], {}).setdefault(result["method"], {})
         own[str(result["seed"])] = result[WORST.key]
     made = {key: whole[key] for key in KEPT if key in whole}
+    made["command"] = shortened(whole["command"])
     return {**made, "backbone": Path(whole["backbone"]).name, "by_seed": seeds}
 
 
-def take_comparison(folder: Path, docs: Path, name: str) -> Path:
-    """`folder` is one of `d2cp compare`."""
+def take_comparison(folder: Path, docs: Path, name: str, said: Mapping[str, str]) -> Path:
+    """`folder` is one of `d2cp compare`, or of a benchmark that ends in one; `said` is what its
+    file does not say because older code wrote it."""
     whole = json.loads((folder / "compare.json").read_text("utf-8"))
+    whole |= {key: value for key, value in said.items() if not whole.get(key)}
+    require(whole, ("command", "commit"), folder / "compare.json")
     target = docs / "results" / "compare" / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(kept(whole), indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from d2cp.reproduce.page import correlation, spread
 from d2cp.reproduce.tables import REPRODUCTIONS, chosen
+from tools.results.files import Whole, read
 from tools.results.lines import lines
+from tools.results.prose import fill, require_filed
 
 HEAD = """\
 <!-- Made by `python -m tools.results`; notes are in docs/results/notes.json. -->
@@ -18,19 +19,20 @@ HEAD = """\
 Every figure comes from a file in `docs/results` that `d2cp reproduce` wrote. `python -m
 tools.results --take REPRODUCED` brings new files and makes this page from them. Accuracies are in
 percent, ± is the standard deviation over seeds; the paper's figures (ViT-B/16, three seeds) stand
-beside ours. True groups score; what picked a state is named under each table. The scale `here`:
+beside ours. True groups score; what picked a state and the commit of the code are named under each
+table. The scale `here`:
 [running](running.md#the-papers-tables-and-figures).
 """
-Whole = Mapping[str, Any]
 
 
 def page(docs: Path) -> str:
-    found = [
-        json.loads(path.read_text("utf-8")) for path in sorted((docs / "results").glob("*-*.json"))
-    ]
+    found = [read(path) for path in sorted((docs / "results").glob("*-*.json"))]
     order = list(REPRODUCTIONS)
     found.sort(key=lambda whole: (order.index(whole["table"]), whole["figures"][0]["data"]))
     notes = json.loads((docs / "results" / "notes.json").read_text("utf-8"))
+    for name, note in notes.items():
+        require_filed(note, f"notes.json, {name}")
+        notes[name] = fill(note, docs)
     return HEAD + "".join(section(whole, notes) for whole in found)
 
 
@@ -44,7 +46,7 @@ def section(whole: Whole, notes: Mapping[str, str]) -> str:
         text += f"- {correlation(order)}\n"
     picked = ", ".join(f"`{rule}`" for rule in whole["selection"])
     seeds = "Seed 0" if whole["seeds"] == 1 else f"Seeds 0 to {whole['seeds'] - 1}"
-    text += f"- {seeds}; {whole['machine']}; "
+    text += f"- {seeds}; {whole['machine']}; commit {whole['commit']}; "
     text += f"{whole['seconds']:,.0f} s in all cells"
     text += f"; states picked by {picked}.\n" if picked else ".\n"
     text += f"- The paper: {whole['paper']['where']}.\n"

@@ -118,6 +118,7 @@ def compare(
         device=device,
         force=force,
         quiet=quiet,
+        command=shlex.join(["d2cp", *command]),
     )
     if print_commands:
         for words in [*whole["commands"], ["d2cp", *command]]:  # the last one writes the tables

@@ -118,7 +118,7 @@ Findings = Annotated[
 def ranks(text: str) -> tuple[int, ...]:
     """The ranks that `--findings 1,2` names."""
     words = [word.strip() for word in text.split(",") if word.strip()]
-    if not all(word.isdecimal() and len(word) < 6 for word in words):
+    if (text and not words) or not all(word.isdecimal() and len(word) < 6 for word in words):
         raise typer.BadParameter(
             f"{text[:60]!r} is not a list such as 1,2", param_hint="--findings"
         )

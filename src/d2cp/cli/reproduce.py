@@ -79,6 +79,7 @@ def reproduce(
     from d2cp.data.place import Place
     from d2cp.executors import Away, run_jobs
     from d2cp.reproduce.cells import cells_of, named
+    from d2cp.reproduce.earlier import earlier
     from d2cp.reproduce.run_table import (
         data_sets,
         possible,
@@ -112,6 +113,8 @@ def reproduce(
         if not quiet:
             typer.echo(text, err=True)
 
+    for line in earlier(cells):
+        typer.echo(line, err=not dry_run)
     if dry_run:
         _plan(possible(cells, say))
         return

@@ -14,6 +14,7 @@ from d2cp import __version__
 from d2cp.compare.available import check_start, runnable
 from d2cp.compare.comparison import HEADER, comparison, tidy_rows
 from d2cp.compare.contract import Tier
+from d2cp.compare.earlier import earlier
 from d2cp.compare.grid import Grid, read_cell
 from d2cp.compare.parts import Per, part_is_done, part_names, run_part, search_names
 from d2cp.compare.registry import Groups
@@ -21,7 +22,7 @@ from d2cp.compare.registry import chosen as chosen_methods
 from d2cp.config import Config
 from d2cp.core.device import use_device
 from d2cp.core.files import write_csv, write_json
-from d2cp.core.machine import describe, machine_class
+from d2cp.core.machine import code_commit, describe, machine_class
 from d2cp.core.processes import process_count
 from d2cp.core.records import CellRecord
 from d2cp.core.run_directory import RunDirectory
@@ -62,13 +63,15 @@ def run_comparison(
     device: str | None = None,
     force: bool = False,
     quiet: bool = False,
+    command: str = "",
 ) -> dict[str, Any]:
     """Run methods x seeds and return the content of OUT/compare.json.
 
     Of `all`, methods that cannot run here are left out, with the reason; named ones are an error.
     `epochs` gives every training as many epochs, instead of every method the same passes. With
     `elsewhere`, its parts run as commands of their own. `only` one part (`compare.parts`) is run
-    here, whoever runs the others, and nothing is returned.
+    here, whoever runs the others, and nothing is returned. `command` is what was typed, for
+    compare.json.
     """
     use_device(device)
     if process_count() > 1:
@@ -120,7 +123,10 @@ def run_comparison(
         return {}
     # Jobs of a head that was killed may still write: nothing of theirs is swept away.
     with run.locked(clean=elsewhere is None):
-        run.start(description, force=force)
+        stale = earlier(grid, seeds, search)
+        run.start(description, force=force)  # refuses other settings without force
+        for line in stale:
+            console.print(line, markup=False, soft_wrap=True)
         write_json(run.path / "environment.json", describe())
         for parts in batches(grid, seeds, search, elsewhere.per if elsewhere else "seed"):
             if elsewhere is None or elsewhere.away is None:
@@ -141,6 +147,8 @@ def run_comparison(
                 "tier": tier,
                 "backbone": config.backbone,
                 "machine": machine_class(),
+                "commit": code_commit(),
+                "command": command,
                 "searched": search,
                 "skipped": skipped,
             },

@@ -72,7 +72,7 @@ def space_of(context: Context, grid: Grid) -> Space:
         train = context.table.rows("train")
         return FeatureSpace(frozen, config.debias, train=train, device=device)
     return PromptSpace(
-        load_backbone(config.backbone),
+        load_backbone(config.backbone, config.debias.keep_patches),
         context.images(config.debias.resize),
         frozen,
         config.debias,

@@ -6,7 +6,7 @@ Images and labels are noise: what a step costs does not hang on what it sees.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,7 +30,7 @@ from d2cp.disentangle.concept_training import train_concepts
 from d2cp.errors import BackboneError
 
 PAPERS = "vit-base-patch16"  # the paper's backbone: without its weights, random ones cost the same
-FEW = 4  # images a step of stage 1
+FEW, MANY = 4, 64  # images a step of stage 1: a few first, many where that was quick
 WARM = 0.5  # seconds
 LARGE = 40_000_000  # parameters from which on a few images are enough to measure
 
@@ -116,29 +116,38 @@ def _train(backbone: Backbone, store: Noise, config: DebiasConfig, steps: int) -
 
 
 def _concepts(config: DisentangleConfig) -> float:
-    """Each part's step by itself, on a few images, times the steps and the batch that it has."""
+    """Each part's step by itself, times the steps and the batch that it has."""
     parts = {"": config.steps}
     if config.space == "vq":
         parts["vq."] = config.vq.steps
     if config.guide.concepts:
         parts["guide."] = config.guide.steps * config.guide.folds
     batches = {"": config.batch, "vq.": config.vq.batch, "guide.": config.guide.batch}
-    small = {f"{part}batch": min(FEW, batches[part]) for part in parts}
-    least = {**small, **{f"{part}steps": 1 for part in parts}}
-    store = Noise(16, config.size)
-    rows = np.arange(store.n)
+    least = {**_batches(parts, batches, FEW), **{f"{part}steps": 1 for part in parts}}
 
-    def train(part: str, steps: int) -> None:
-        own = changed(config, {**least, f"{part}steps": steps})
-        train_concepts(store, rows, rows % 2, own, 0, progress=partial(progress, quiet=True))
+    def an_image(part: str, few: int) -> float:
+        store = Noise(max(16, few), config.size)
+        rows = np.arange(store.n)
 
-    return sum(
-        count
-        * _per_step(lambda steps, part=part: train(part, steps))  # type: ignore[misc]
-        * batches[part]
-        / small[f"{part}batch"]
-        for part, count in parts.items()
-    )
+        def train(steps: int) -> None:
+            own = changed(config, {**least, f"{part}batch": few, f"{part}steps": steps})
+            train_concepts(store, rows, rows % 2, own, 0, progress=partial(progress, quiet=True))
+
+        return _per_step(train) / few
+
+    total = 0.0
+    for part, count in parts.items():
+        few = min(FEW, batches[part])
+        each = an_image(part, few)
+        if each * few < WARM:  # a step of a few is soon done: what it costs besides images is not
+            few = min(batches[part], MANY)
+            each = an_image(part, few)
+        total += count * batches[part] * each
+    return total
+
+
+def _batches(parts: Iterable[str], batches: Mapping[str, int], most: int) -> dict[str, int]:
+    return {f"{part}batch": min(most, batches[part]) for part in parts}
 
 
 def _per_step(train: Callable[[int], None]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,32 +58,44 @@ def _curve(title: str, figures: Sequence[Figure], metric: str, sweep: str) -> Ch
         if centre is not None
         for bound in (centre - (spread or 0), centre + (spread or 0))
     ]
-    low, high = max(0.0, min(reach) - 0.02), min(1.0, max(reach) + 0.02)
+    ticks = round_ticks(max(0.0, min(reach)), min(1.0, max(reach)))
+    low, high = ticks[0] / 100, ticks[-1] / 100
+    beside = 3.0 if any(f["paper"] is not None for f in figures) else 0.0
 
     def place(value: float, share: float) -> tuple[float, float]:
         along = (value - min(values)) / (max(values) - min(values))
         up = (min(high, max(low, share)) - low) / (high - low)
         return left + 20 + (wide - 40) * along, top + tall * (1 - up)
 
-    for k in range(5):
-        share = low + (high - low) * k / 4
-        y = place(values[0], share)[1]
+    for tick in ticks:
+        y = place(values[0], tick / 100)[1]
         made.add(Line(((left, y), (left + wide, y)), RULE))
-        made.add(Words(left - 10, y + 4, f"{100 * share:.1f}%", 12, FAINT, "end"))
+        made.add(Words(left - 10, y + 4, f"{tick}%", 12, FAINT, "end"))
     for value in values:
         made.add(Words(place(value, low)[0], top + tall + 20, f"{value:g}", 12, FAINT, "middle"))
     made.add(Words(left + wide / 2, top + tall + 44, sweep, anchor="middle"))
-    for key, colour in (("mean", OURS), ("paper", THEIRS)):
+    for key, colour, aside in (("mean", OURS, -beside), ("paper", THEIRS, beside)):
         known = [f for f in figures if f[key] is not None]
+        points = [place(float(f["row"]), f[key]) for f in known]
+        points = [(x + aside, y) for x, y in points]  # so that deviations do not hide each other
         if len(known) > 1:
-            made.add(Line(tuple(place(float(f["row"]), f[key]) for f in known), colour, 1.5))
-        for f in known:
-            x, y = place(float(f["row"]), f[key])
+            made.add(Line(tuple(points), colour, 1.5))
+        for f, (x, y) in zip(known, points, strict=True):
             if spread := f["std" if key == "mean" else "paper_std"]:
                 ends = (place(0, f[key] - spread)[1], place(0, f[key] + spread)[1])
                 made.add(Line(((x, ends[0]), (x, ends[1])), colour, 1.5))
             made.add(Dot(x, y, colour) if key == "mean" else Diamond(x, y, colour))
     return made
+
+
+def round_ticks(low: float, high: float) -> list[int]:
+    """Percents around two shares, four to seven of them where that can be: 1, 2, 5, 10 or 20
+    apart."""
+    for step in (1, 2, 5, 10, 20):
+        first, last = math.floor(100 * low / step), math.ceil(100 * high / step)
+        if last - first <= 6:
+            break
+    return [step * k for k in range(first, max(last, first + 1) + 1)]
 
 
 def _head(made: Chart, title: str, metric: str, figures: Sequence[Figure]) -> None:

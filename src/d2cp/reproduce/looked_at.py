@@ -34,7 +34,7 @@ def saliency_cell(cell: Cell, shared: Shared, folder: Path) -> dict[str, Any]:
     """Maps of the class that the model answers, on test images that have a mask."""
     context = shared.context_of(cell)
     device = process_state().device
-    backbone = load_backbone(cell.config.backbone).to(device)
+    backbone = load_backbone(cell.config.backbone, cell.config.debias.keep_patches).to(device)
     model = load_artifact(cell.training.folder).trained.classifier().to(device)
     split, rows = _rows(context, cell.data.masks)
     store = context.images(cell.config.debias.resize)

@@ -15,6 +15,7 @@ from d2cp.data.pixels import centre_crop, centre_view
 from d2cp.data.source import ColouredSource
 from d2cp.errors import DataError
 from d2cp.evaluate.saliency import stroke
+from d2cp.export.inputs import read_file
 from d2cp.pipeline.context import Context
 
 
@@ -51,7 +52,7 @@ def masks_of(context: Context, folder: Path | None, rows: Rows) -> Tensor:
     for row in rows.tolist():
         path = mask_file(folder, str(context.table.ids[row]))
         try:
-            image: Image.Image = decode(path.read_bytes())
+            image: Image.Image = decode(read_file(path))
         except (UnreadableError, OSError) as error:
             raise DataError(f"{path} cannot be read: {error}", remedy="write it again") from None
         made.append(to_square(image, config.resize, resize="cover", centre_crop=crop).max(axis=2))

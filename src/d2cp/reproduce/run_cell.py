@@ -10,10 +10,11 @@ from typing import Any
 
 from d2cp.core.files import sha256, whole_folder
 from d2cp.core.locks import held_in
-from d2cp.core.machine import machine_class
+from d2cp.core.machine import code_commit, machine_class
 from d2cp.core.sealed import write_sealed
 from d2cp.reproduce.by_method import method_cell
 from d2cp.reproduce.cells import RESULT, Cell, DataSet
+from d2cp.reproduce.earlier import made_as
 from d2cp.reproduce.found import concepts_cell, recall_cell
 from d2cp.reproduce.looked_at import saliency_cell
 from d2cp.reproduce.shared import Shared, prepare
@@ -69,10 +70,12 @@ class Workshop:
             "identity": cell.identity,
             "data": cell.data.name,
             "seed": cell.seed,
+            **made_as(cell.row, cell.data),
             "scale": cell.data.scale,
             "changes": dict(cell.row.changes),
             "config": cell.config.to_dict(),
             "machine": machine_class(),
+            "commit": code_commit(),
             "seconds": round(time.monotonic() - began, 1),
             **content,
         }

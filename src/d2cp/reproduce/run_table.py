@@ -109,7 +109,8 @@ def write_table(
     from d2cp.reproduce.page import page
 
     pictures = [*_pictures(found, folder), *figures(found, folder)]
-    whole = outcome(wanted, found, {**about, "version": __version__, "machine": _machines(found)})
+    made_by = {"version": __version__, "commit": _commits(found), "machine": _machines(found)}
+    whole = outcome(wanted, found, {**about, **made_by})
     write_json(folder / "table.json", whole)
     write_csv(folder / "table.csv", HEADER, csv_rows(whole))
     metric = wanted.metrics[0]
@@ -159,6 +160,11 @@ def table_folder(wanted: Reproduction, data: Sequence[DataSet]) -> Path:
     """OUT/<scale>/<table>-<data>: a table of other data sets is another one."""
     names = "-".join([wanted.name, *(one.name for one in data)])
     return data[0].out / data[0].scale / names
+
+
+def _commits(found: Sequence[Found]) -> str:
+    """Of the code that ran the cells, where it was a checkout."""
+    return ", ".join(sorted({content.get("commit", "") for _, content in found} - {""}))
 
 
 def _machines(found: Sequence[Found]) -> str:

@@ -37,7 +37,8 @@ def prepare(data: DataSet, seed: int, *, quiet: bool = False) -> Shared:
         raise RunError(  # nothing here is redone by force: what others share would change
             error.found,
             expected="stage 1 with the settings that the tables in this folder share",
-            remedy=f"use the same settings, or another --out than {data.out}",
+            remedy=f"use the same settings, or another --out than {data.out}; if they are the same "
+            f"and the record is damaged, delete {data.folder / SEEDS / str(seed) / 'run.json'}",
         ) from None
 
 

@@ -70,7 +70,7 @@ class _Predictor:
         return torch.from_numpy(
             predict_logits(
                 model.to(device),
-                load_backbone(self.context.config.backbone).to(device),
+                load_backbone(self.context.config.backbone, config.keep_patches).to(device),
                 self.context.images(config.resize),
                 rows,
                 image_size=config.image_size,
