@@ -34,8 +34,9 @@ def scan(
     force: bool = False,
     quiet: bool = False,
 ) -> Scan:
-    """The lenses alone, on all images; `run` and `discover` in the same folder start from it.
-    `suspects` are further columns of the CSV. A folder that was started keeps its settings."""
+    """The lenses alone, on all images unless `config` asks for fewer; `run` and `discover` in the
+    same folder start from it. `suspects` are further columns of the CSV. A folder that was started
+    keeps its settings."""
     from d2cp.pipeline.opening import open_run
     from d2cp.pipeline.preset_choice import as_started
     from d2cp.pipeline.scanning import scan_stage
@@ -46,9 +47,12 @@ def scan(
     whole = as_started(out) if config is None else None
     if whole is None:
         asked = config or Request()
-        whole = dataclasses.replace(
-            settled(asked, table, out, quiet), train_limit=0, val_limit=0, test_limit=0
-        )
+        whole = settled(asked, table, out, quiet)
+        if isinstance(asked, Request):
+            # A preset's limits keep training short; a scan looks at all images unless told not to.
+            limits = ("train_limit", "val_limit", "test_limit")
+            unasked: dict[str, Any] = {name: 0 for name in limits if not asked.names(name)}
+            whole = dataclasses.replace(whole, **unasked)
     if seed is not None:
         whole = dataclasses.replace(whole, seed=seed)
     if suspects:
@@ -64,6 +68,8 @@ def scan(
         force=force,
         splits=("train",),
     ) as context:
+        if scores_out is not None:
+            context.run.require_not_own(scores_out)
         found = scan_stage(context)
         if scores_out is not None:
             write_bytes(scores_out, (context.run.path / "scan" / SCORES).read_bytes())
@@ -110,6 +116,8 @@ def discover(
         quiet=quiet,
         force=force,
     ) as context:
+        if labels_out is not None:
+            context.run.require_not_own(labels_out)
         found = stages.discover(context, corrections, findings)
         if labels_out is not None and is_main():
             write_bytes(labels_out, (context.run.path / "mine" / "pseudo.csv").read_bytes())

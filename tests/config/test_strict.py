@@ -3,8 +3,11 @@ from typing import Literal
 
 import pytest
 
+from d2cp.config import load_config
 from d2cp.config.strict import build, merge, parse_assignment
+from d2cp.config.whole import read_settings
 from d2cp.errors import ConfigError
+from soak import option_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,3 +64,20 @@ def test_merge_is_deep_and_leaves_its_arguments_alone():
     base = {"a": {"x": 1, "y": 2}, "b": 3}
     assert merge(base, {"a": {"y": 5}}) == {"a": {"x": 1, "y": 5}, "b": 3}
     assert base["a"]["y"] == 2
+
+
+def test_a_settings_file_without_an_end_is_not_opened(tmp_path):
+    (tmp_path / "endless.toml").symlink_to("/dev/zero")
+    for path, said in ((tmp_path / "endless.toml", "not a file"), (tmp_path, "not a file")):
+        with pytest.raises(ConfigError, match=said):
+            read_settings(path)
+
+
+def test_no_setting_takes_a_negative_number():
+    """There is none that it means anything for, but the seed: else an optimiser would find out."""
+    table = option_table()
+    numbers = [n for n, (_, v) in table.items() if type(v) in (int, float) and n != "seed"]
+    assert len(numbers) > 60
+    for name in numbers:
+        with pytest.raises(ConfigError, match=name.rpartition(".")[2]):
+            load_config("demo", assignments=[f"{name}=-1"])

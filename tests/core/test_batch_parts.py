@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -11,6 +12,10 @@ from torch import nn
 from d2cp.core import parts, threads
 
 LARGE = 10 * parts.PART
+
+
+def crew() -> parts.Crew:
+    return parts._crew.get()
 
 
 @pytest.fixture(params=[1, 2])
@@ -126,10 +131,10 @@ def test_a_part_without_a_gradient_of_some_weight(cores):
 def test_the_users_number_of_threads_bounds_the_parts(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with threads.using(1), parts.working(10**9) as inside:
-        assert (inside, parts._crew.workers, parts._crew.parts) == (1, 1, 2)
+        assert (inside, crew().workers, crew().parts) == (1, 1, 2)
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
     with threads.using(4), parts.working(10**9) as inside:
-        assert (inside, parts._crew.workers) == (2, 2)
+        assert (inside, crew().workers) == (2, 2)
         assert torch.get_num_threads() == 2
 
 
@@ -142,3 +147,48 @@ def test_a_resumed_loop_keeps_its_number_of_threads(monkeypatch):
             assert fresh == 4
         with parts.working(10**9, before=1) as resumed:
             assert resumed == 1
+
+
+def test_trainings_in_several_threads_do_not_meet(cores):
+    """One that is under way in another thread decides nothing here, nor does its end."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with parts.working(LARGE):
+            begun.set()
+            go_on.wait(20)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun.wait(20)
+    assert crew().parts == 1
+    with parts.working(LARGE):
+        go_on.set()
+        thread.join()
+        assert crew().parts == 2
+    assert crew().parts == 1
+
+
+def test_a_part_is_not_divided_again(cores):
+    sizes = []
+
+    def outer(x: torch.Tensor) -> torch.Tensor:
+        return parts.in_parts(lambda part: sizes.append(len(part)) or part, [x])
+
+    with parts.working(LARGE), torch.no_grad():
+        assert torch.equal(parts.in_parts(outer, [torch.arange(8)]), torch.arange(8))
+    assert sizes == [4, 4]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_a_fork_has_a_second_thread_of_its_own(cores):
+    def go() -> None:
+        with parts.working(LARGE), torch.no_grad():
+            parts.in_parts(lambda x: x + 1, [torch.arange(8)])
+
+    go()  # the parent's second thread is alive
+    if not (child := os.fork()):
+        threading.Timer(20, os._exit, [1]).start()
+        go()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,5 +1,6 @@
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +108,23 @@ def test_what_may_have_no_end_is_not_read(tmp_path, kind):
         read_json(path)
     with pytest.raises(DataError, match="is not a file"):
         read_text(path)
+
+
+def test_nothing_takes_the_place_of_a_pipe_or_a_device(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/null")
+    places = [tmp_path / "pipe", tmp_path / "device", Path("/dev/null"), Path("/dev/stdout")]
+    for path in places:
+        before = path.lstat().st_mode
+        with pytest.raises(RunError, match="device or a pipe"):
+            write_bytes(path, b"x")
+        assert path.lstat().st_mode == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["device", "pipe"]
+
+
+def test_a_folder_in_the_place_of_a_file_is_told_and_kept(tmp_path):
+    (tmp_path / "report.html" / "inside").mkdir(parents=True)
+    with pytest.raises(RunError, match="folder of that name") as caught:
+        write_bytes(tmp_path / "report.html", b"x")
+    assert f"delete {tmp_path / 'report.html'}," in caught.value.remedy
+    assert [p.name for p in tmp_path.rglob("*")] == ["report.html", "inside"]

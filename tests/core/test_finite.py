@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from d2cp.core.checkpoint import Checkpointer
-from d2cp.core.finite import require_finite
+from d2cp.core.finite import require_finite, to_lower
 from d2cp.errors import TrainingError
 
 
@@ -27,3 +27,14 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     with pytest.raises(TrainingError, match=r"w is no longer finite after step 4; .*000000002"):
         checkpointer.save(4, {"w": torch.tensor([1.0, float("nan")])}, {})
     assert checkpointer.load().step == 2
+
+
+def test_the_setting_that_can_be_to_blame_is_named():
+    most = {"debias.lr": 1.0, "debias.weight_decay": 10.0, "debias.spurious_decay": 10.0}
+    usual = {"debias.lr": 0.1, "debias.weight_decay": 1e-3, "debias.spurious_decay": None}
+    assert "debias.lr (now 0.1)" in to_lower(usual, most)
+    said = to_lower({**usual, "debias.weight_decay": 1e30}, most)
+    assert said == "lower debias.weight_decay (now 1e+30)"
+    assert "lr (now 5) and debias.spurious" in to_lower(
+        {**usual, "debias.lr": 5, "debias.spurious_decay": 11}, most
+    )

@@ -71,7 +71,8 @@ def test_killed_outright_and_resumed(whole: tuple[Trained, Path], tmp_path: Path
 def test_two_processes_follow_the_loss_curve_of_one(
     whole: tuple[Trained, Path], tmp_path: Path
 ) -> None:
-    """Batches of 15 do not even divide by two: group means are those of the global batch."""
+    """Batches of 15 do not even divide by two: group means are those of the global batch. The two
+    compute one branch after the other, the one both together."""
     two_ranks("torchrun", SCRIPT, tmp_path, 2)
     expected, folder = whole
     one, two = losses(folder), losses(tmp_path)

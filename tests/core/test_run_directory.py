@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -211,3 +212,40 @@ def test_a_folder_of_another_command_is_refused_in_one_line(tmp_path):
     with pytest.raises(RunError, match="another command: it records no config") as caught:
         run.start({"version": "1", "config": {"debias": {"lr": 0.1}}})
     assert "choose another --out" in str(caught.value) and "debias" not in str(caught.value)
+
+
+def test_a_record_that_lost_a_part_tells_how_to_go_on(tmp_path):
+    """A damaged record looks like another command's: what it says to delete lets the run go on."""
+    run = RunDirectory(tmp_path / "run")
+    whole = {"version": "1", "config": {"debias": {"lr": 0.1}}}
+    run.start(whole)
+    write(run, "mine", "kept")
+    (run.path / "run.json").write_text('{"schema": 1}')
+    with pytest.raises(RunError) as caught:
+        run.start(whole)
+    assert f"delete {run.path / 'run.json'}: stages are kept" in caught.value.remedy
+    (run.path / "run.json").unlink()
+    run.start(whole)
+    assert run.has("mine") and run.description["config"] == whole["config"]
+
+
+def test_a_file_that_a_person_names_is_none_of_the_runs_own(tmp_path):
+    run = RunDirectory(tmp_path / "run")
+    (tmp_path / "run" / "scan").mkdir(parents=True)
+    for name in ("run.json", "scan/scores.csv", "../run/report.html", "new/labels.csv"):
+        with pytest.raises(RunError, match="files of its own"):
+            run.require_not_own(tmp_path / "run" / name)
+    for file in (tmp_path / "run" / "labels.csv", tmp_path / "x.csv", tmp_path / "running" / "y"):
+        run.require_not_own(file)
+
+
+@pytest.mark.parametrize("name", [".lock", ".lock.owner"])
+def test_a_folder_in_the_place_of_a_lock_is_named_and_its_advice_works(tmp_path, name):
+    run = RunDirectory(tmp_path / "run")
+    (run.path / name / "inside").mkdir(parents=True)
+    with pytest.raises(RunError, match=r"is a folder") as caught, run.locked():
+        pass
+    assert caught.value.remedy == f"delete {run.path / name}"
+    shutil.rmtree(run.path / name)
+    with run.locked():
+        pass

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import io
 import json
+import random
 import tarfile
 import threading
 import zipfile
@@ -200,6 +201,30 @@ def zipped(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+def locked(data: bytes) -> bytes:
+    """The same archive, said to need a password."""
+    return data.replace(b"PK\x03\x04\x14\x00\x00", b"PK\x03\x04\x14\x00\x01").replace(
+        b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"
+    )
+
+
+def nameless(data: bytes) -> bytes:
+    """The same archive, whose list has the name's one letter in another field."""
+    entry = data.index(b"PK\x01\x02")
+    return data[: entry + 28] + b"\0\0\1\0" + data[entry + 32 :]
+
+
+def damaged(kind: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=f"w:{kind}") as archive:
+        info = tarfile.TarInfo("good")
+        info.size = 99_999
+        archive.addfile(info, io.BytesIO(random.Random(0).randbytes(info.size)))
+    data = bytearray(buffer.getvalue())
+    data[-30_000:-29_000] = bytes(1000)
+    return bytes(data)
+
+
 @pytest.mark.parametrize("make", [packed, zipped])
 def test_archives_are_unpacked_whole(tmp_path, make):
     (tmp_path / "a").write_bytes(make({"set/img/1.jpg": b"one", "set/metadata.csv": b"x"}))
@@ -218,8 +243,18 @@ def test_archives_are_unpacked_whole(tmp_path, make):
         zipped({"good": b"x", "..\\evil": b"x"}),
         packed({"good": b"x" * 9999})[:-30],
         b"no archive",
+        locked(zipped({"good": b"x" * 99})),
+        packed({"a": b"x", "a/b": b"x"}),
+        packed({"a/b": b"x", "a": b"x"}),
+        damaged("xz"),
+        damaged("bz2"),
+        nameless(zipped({"a": b"x"})),
     ],
-    ids=["up", "absolute", "link", "zip up", "zip backslash", "cut short", "no archive"],
+    ids=[
+        *("up", "absolute", "link", "zip up", "zip backslash", "cut short", "no archive"),
+        *("password", "file and folder", "folder and file", "damaged xz", "damaged bz2"),
+        "no name",
+    ],
 )
 def test_hostile_and_broken_archives_leave_nothing(tmp_path, data):
     inside = tmp_path / "inside"

@@ -160,3 +160,19 @@ def test_every_stage_heals_from_every_kind_of_damage(run, tmp_path, capsys):
     whole = said.replace("\n", "")
     assert [name for name, file in harmed.items() if str(file) not in whole] == []
     assert differences(before, contents(path)) == []
+
+
+def test_a_control_that_is_wanted_later_brings_its_evidence(run, tmp_path):
+    """Without a control first, then with it: the recommendation rests on what it would have."""
+    path, words = tmp_path / "run", ("run", "cmnist", "--quiet", *arguments(**TIER))
+    shutil.copytree(run, path)
+    before = contents(path)
+    for stage in ("erm", "debias", "evaluate"):
+        shutil.rmtree(path / stage)
+    assert d2cp(*words, "--no-control", "--out", path) == 0
+    assert not (path / "debias" / "evidence.safetensors").exists()
+    assert d2cp(*words, "--out", path) == 0
+    assert (path / "debias" / "evidence.safetensors").exists()
+    assert differences(before, contents(path)) == []
+    assert d2cp(*words, "--no-control", "--out", path) == 0
+    assert (path / "debias" / "evidence.safetensors").exists()

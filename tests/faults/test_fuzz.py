@@ -12,7 +12,16 @@ from d2cp.errors import D2CPError
 from fuzz_readers import READERS
 from report_artifacts import write_run
 
-QUICK = ("images", "metadata", "settings", "corrections", "manifest", "predictions", "cells")
+QUICK = (
+    "images",
+    "metadata",
+    "settings",
+    "corrections",
+    "manifest",
+    "predictions",
+    "cells",
+    "archives",
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from d2cp.backbone import load_backbone
+from d2cp.backbone.identity import backbone_key
 from d2cp.errors import BackboneError
 from debias_tiny import library_model
 
@@ -136,3 +137,25 @@ def test_code_beside_the_weights_is_not_run(made: Path, tmp_path: Path) -> None:
     config(auto_map=names, trust_remote_code=True)(folder)
     load_backbone(folder)
     assert not ran.exists()
+
+
+def test_a_link_to_whole_weights_is_the_weights(made: Path, tmp_path: Path) -> None:
+    """The hub's cache is made of such links. Weights are known by bytes, not by place."""
+    folder = tmp_path / "vit"
+    shutil.copytree(made, folder)
+    linked(WEIGHTS, str(made / WEIGHTS))(folder)
+    whole, through = load_backbone(made), load_backbone(folder)
+    for a, b in zip(whole.parameters(), through.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert backbone_key(str(folder)) == backbone_key(str(made))
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, "config.json", "preprocessor_config.json"])
+def test_a_link_to_another_file_tells_nothing_of_it(made: Path, tmp_path: Path, name: str) -> None:
+    folder, secret = tmp_path / "vit", tmp_path / "secret.txt"
+    secret.write_text("password: hunter2\n" * 50)
+    shutil.copytree(made, folder)
+    linked(name, str(secret))(folder)
+    with pytest.raises(BackboneError) as error:
+        load_backbone(folder)
+    assert "hunter2" not in str(error.value) and "password" not in str(error.value)

@@ -42,6 +42,9 @@ def test_loads_what_the_report_saves(tmp_path: Path) -> None:
         {**GOOD, "flip": {"a": 1.0}},
         {**GOOD, "flip": {"a": -1}},
         {**GOOD, "flip": {"a": None}},
+        {**GOOD, "finding_flip": {"1": {"a": 0}, "01": {"a": 1}}},
+        {**GOOD, "finding_flip": {"\u0663": {"a": 1}}},
+        {**GOOD, "finding_flip": {"0": {"a": 1}}},
         '{"schema":1,"data":"abc","concepts_are_class":[],"flip":{"a":0,"a":1}}',
     ],
 )
@@ -53,6 +56,9 @@ def test_refuses_what_is_not_a_corrections_file(tmp_path: Path, content: Any) ->
 def test_refuses_a_missing_file_and_bytes_that_are_not_text(tmp_path: Path) -> None:
     with pytest.raises(CorrectionsError, match="cannot read"):
         load_corrections(tmp_path / "absent.json")
+    (tmp_path / "endless.json").symlink_to("/dev/zero")
+    with pytest.raises(CorrectionsError, match="not a file"):
+        load_corrections(tmp_path / "endless.json")
     (tmp_path / "corrections.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CorrectionsError):
         load_corrections(tmp_path / "corrections.json")

@@ -11,6 +11,7 @@ from torch import Tensor
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.config.strict import changed
 from d2cp.core import parts, threads
+from d2cp.core.gradients import taken_now
 from d2cp.data.pixels import Stored
 from d2cp.debias.dual_branch import DualBranch
 from d2cp.debias.logits import predict_logits
@@ -62,6 +63,16 @@ def dual_step(store: Stored) -> list[Tensor]:
     return [y, a, *(p.grad for p in model.parameters())]
 
 
+def apart_step(store: Stored) -> list[Tensor]:
+    model = DualBranch.new(backbone(), 2, 2, CONFIG, seed=0)
+    images = torch.from_numpy(store[ROWS]).permute(0, 3, 1, 2) / 255
+    with parts.working(1000):
+        found = [model.target(backbone(), images), model.spurious(backbone(), images)]
+        taken = [taken_now(x.square().mean(), model.parameters()) for x in found]
+        sum(taken).backward()
+    return [*found, *(p.grad for p in model.parameters())]
+
+
 def features(store: Stored) -> list[Tensor]:
     return [frozen_features(backbone(), store, ROWS, 28, batch=8, quiet=True)]
 
@@ -77,7 +88,7 @@ def concepts(store: Stored) -> list[Tensor]:
     return [torch.from_numpy(found.scalars), torch.from_numpy(found.tokens)]
 
 
-@pytest.mark.parametrize("work", [concept_step, dual_step, features, logits, concepts])
+@pytest.mark.parametrize("work", [concept_step, dual_step, apart_step, features, logits, concepts])
 def test_halves_are_the_whole_and_cores_change_no_bit(work: Callable[[Stored], list[Tensor]]):
     _, store = cmnist()
     with machine(2, part=10**9):

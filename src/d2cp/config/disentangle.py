@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -93,7 +93,7 @@ class VQConfig:
     lr: float = 1e-3  # learning rate
 
     def __post_init__(self) -> None:
-        _check(self, "vq", {"steps": 1, "batch": 1, "codebook": 2})
+        _check(self, "vq", {"steps": 1, "batch": 1, "codebook": 2}, above=("lr",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class GuideConfig:
 
     def __post_init__(self) -> None:
         least = {"concepts": 0, "folds": 2, "steps": 1, "batch": 2, "balance": 1, "decorrelate": 0}
-        _check(self, "guide", least)
+        _check(self, "guide", {**least, "width": 1, "q": 0, "shift": 0}, above=("lr",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +193,8 @@ class DisentangleConfig:
 
     def __post_init__(self) -> None:
         least = {"size": 8, "concepts": 1, "steps": 1, "batch": 2, "timesteps": 2, "ddim_steps": 1}
-        _check(self, "", {**least, "decorrelate": 0})
+        zero = dict.fromkeys(("decorrelate", "weight_decay", "clip", "warmup", "min_snr"), 0)
+        _check(self, "", {**least, **zero}, above=("lr",))
         require_known(self.optimiser, OPTIMISERS, "disentangle.optimiser")
         require_known(self.lr_schedule, SCHEDULES, "disentangle.lr_schedule")
         if self.noise_bias <= 0:
@@ -213,8 +214,8 @@ class DisentangleConfig:
             )
 
 
-def _check(config: Any, part: str, least: Mapping[str, float]) -> None:
-    """Names among their choices, numbers not below `least`."""
+def _check(config: Any, part: str, least: Mapping[str, float], above: Sequence[str] = ()) -> None:
+    """Names among their choices, numbers not below `least`, those in `above` above 0."""
     where = f"disentangle.{part}." if part else "disentangle."
     hints = get_type_hints(type(config))
     for name in (f.name for f in fields(config)):
@@ -225,6 +226,9 @@ def _check(config: Any, part: str, least: Mapping[str, float]) -> None:
                 expected=" or ".join(choices),
                 remedy=f"choose one of these for {name}",
             )
+    for name in above:
+        if getattr(config, name) <= 0:
+            raise ConfigError(f"{where}{name} = {getattr(config, name)}", expected="above 0")
     for name, low in least.items():
         if getattr(config, name) < low:
             raise ConfigError(

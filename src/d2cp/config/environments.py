@@ -30,6 +30,10 @@ class EnvironmentsConfig:
                 raise ConfigError(
                     f"environments.{name} = {list(value)}", expected="two numbers, the lower first"
                 )
+        if not 0 <= self.momentum < 1:
+            raise ConfigError(
+                f"environments.momentum = {self.momentum}", expected="a number in [0, 1)"
+            )
         for name in ("settings", "steps"):
             if getattr(self, name) < 1:
                 raise ConfigError(

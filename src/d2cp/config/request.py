@@ -25,11 +25,11 @@ class Request:
             preset, file=self.file, assignments=self.assignments, overrides=self.overrides
         )
 
-    def names_backbone(self) -> bool:
-        """Whether the backbone was asked for, not merely part of the preset."""
+    def names(self, key: str) -> bool:
+        """Whether a setting of the top level was asked for, not merely part of the preset."""
         values = dict(self.overrides)
         for text in self.assignments:
             values = merge(values, parse_assignment(text))
         if self.file is not None:
             values = merge(read_settings(self.file), values)
-        return "backbone" in values
+        return key in values

@@ -15,7 +15,10 @@ from d2cp.config.environments import EnvironmentsConfig
 from d2cp.config.mine import MineConfig
 from d2cp.config.scan import ScanSettings
 from d2cp.config.strict import build, merge, parse_assignment, unknown_key
+from d2cp.core.files import bounded_text
 from d2cp.errors import ConfigError
+
+MAX_BYTES = 2**24  # of a settings file
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,7 +74,7 @@ def load_config(
 def read_settings(file: Path) -> dict[str, Any]:
     """A person's TOML file, its keys not checked yet."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(bounded_text(file, MAX_BYTES))
     except (OSError, ValueError, RecursionError) as error:  # bad UTF-8 or TOML, nested deeply
         raise ConfigError(f"{file}: {error}", expected="a readable TOML file") from error
 

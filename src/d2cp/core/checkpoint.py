@@ -56,9 +56,16 @@ class Checkpointer:
         wait = self.every_seconds if self._saved else min(self.first_seconds, self.every_seconds)
         return time.monotonic() - self._last >= wait
 
-    def save(self, step: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+    def save(
+        self,
+        step: int,
+        tensors: dict[str, Tensor],
+        state: dict[str, Any],
+        remedy: str = "lower the learning rate",
+    ) -> None:
+        """`remedy`: what to do about weights that are not finite."""
         plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        self._require_finite(step, plain)
+        self._require_finite(step, plain, remedy)
         header = {"step": str(step), "identity": self.identity, "state": json.dumps(state)}
         header["digest"] = _digest(plain, header["state"])
         header["whole"] = _header_digest(header)
@@ -106,14 +113,14 @@ class Checkpointer:
             return Checkpoint(step, tensors, state)
         return None
 
-    def _require_finite(self, step: int, tensors: dict[str, Tensor]) -> None:
+    def _require_finite(self, step: int, tensors: dict[str, Tensor], remedy: str) -> None:
         """A finite loss may still have left weights that are not: such a state is not kept."""
         for name, value in tensors.items():
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
                 raise TrainingError(
                     f"{name} is no longer finite after step {step}; {self.last_good()}",
                     expected="finite weights",
-                    remedy="lower the learning rate",
+                    remedy=remedy,
                 )
 
     def clear(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import glob
 import hashlib
 import io
@@ -26,17 +27,25 @@ def writing_to(path: Path) -> Iterator[None]:
     """Faults of the disk while `path` is written, in words."""
     try:
         yield
+    except IsADirectoryError as error:
+        raise RunError(
+            f"could not write {path}: there is a folder of that name",
+            expected="a file, or nothing",
+            remedy=f"move away or delete {path}, or name another place",
+        ) from error
     except OSError as error:
         raise RunError(
             f"could not write {path}: {error.strerror or error}",
             expected="a writable directory with free space",
-            remedy="free some space or choose another --out; nothing was half-written",
+            remedy="free some space or name another place (--out, or the option that named this "
+            "file); nothing was half-written",
         ) from error
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write to a temporary file beside `path`, flush it to disk, then rename over it."""
     with writing_to(path):
+        _require_ordinary(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not tempfile's: its files are private whatever the umask says of colleagues.
         temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
@@ -50,6 +59,13 @@ def write_bytes(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)
+
+
+def _require_ordinary(path: Path) -> None:
+    """A renaming would put a file in the place of a device such as /dev/stdout, for everybody."""
+    link = path.is_symlink() and os.path.realpath(path.parent) == "/dev"
+    if link or (path.exists() and not path.is_dir() and not path.is_file()):
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -73,15 +89,21 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     write_text(path, buffer.getvalue())
 
 
-def parsed_json(path: Path) -> Any:
-    """The content of a JSON file from anywhere; OSError, ValueError or RecursionError where it is
-    none. A device or pipe, which may have no end, is not opened."""
+def bounded_text(path: Path, most: int) -> str:
+    """The text of a file from anywhere, of at most so many bytes; OSError or ValueError where there
+    is none. A device or pipe, which may have no end, is not opened."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError("it is not a file")
-    if status.st_size > MAX_JSON_BYTES:
-        raise ValueError(f"it is larger than {MAX_JSON_BYTES} bytes")
-    return json.loads(path.read_text(encoding="utf-8"))
+    if status.st_size > most:
+        raise ValueError(f"it is larger than {most} bytes")
+    return path.read_text(encoding="utf-8")
+
+
+def parsed_json(path: Path) -> Any:
+    """The content of a JSON file from anywhere; OSError, ValueError or RecursionError where it is
+    none."""
+    return json.loads(bounded_text(path, MAX_JSON_BYTES))
 
 
 def read_json(path: Path) -> Any:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from d2cp.core.checkpoint import Checkpointer
 from d2cp.errors import TrainingError
 
 NAMED = 8
+
+
+def to_lower(settings: Mapping[str, float | None], most: Mapping[str, float]) -> str:
+    """What to do about it: lower the settings that are beyond `most`, above which training cannot
+    work; where none is, the first of them, the learning rate."""
+    beyond = [name for name, limit in most.items() if (settings[name] or 0) > limit]
+    names = beyond or [next(iter(most))]
+    listed = " and ".join(f"{name} (now {settings[name]:g})" for name in names)
+    return f"lower {listed}" if beyond else f"lower {listed}: a tenth is a good first try"
 
 
 def require_finite(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,6 +26,9 @@ def held(path: Path, *, wait: bool) -> Iterator[None]:
     if path.is_symlink():
         raise OSError(0, "the lock file is a link", str(path))
     lock, owner = FileLock(path, timeout=-1 if wait else 0), path.with_name(f"{path.name}.owner")
+    for file in (path, owner):
+        if file.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
     try:
         lock.acquire()
     except Timeout:
@@ -46,6 +50,12 @@ def held_in(folder: Path, name: str, *, wait: bool, choose: str = "--out") -> It
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(held(folder / name, wait=wait))
+        except IsADirectoryError as error:
+            raise RunError(
+                f"{error.filename} is a folder",
+                expected="a lock file, or nothing",
+                remedy=f"delete {error.filename}",
+            ) from error
         except OSError as error:
             raise RunError(
                 f"cannot write in {folder}: {error.strerror}",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from d2cp import __version__
@@ -41,7 +44,22 @@ def machine_class() -> str:
         return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}, {cores} CPU cores"
     if torch.backends.mps.is_available():
         return f"Apple GPU, {cores} CPU cores"
-    return f"{cores} CPU cores, no accelerator"
+    return f"{cores} CPU core{'' if cores == 1 else 's'}, no accelerator"
+
+
+@cache
+def code_commit(package: Path = Path(__file__).parents[1]) -> str:
+    """The commit of the checkout that runs, `-dirty` where files were changed since; empty where
+    d2cp was installed otherwise: a virtual environment may lie in somebody else's repository."""
+    root = package.parents[1]
+    if not (root / ".git").exists():
+        return ""
+    asked = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return said.stdout.strip()
 
 
 def describe() -> dict[str, Any]:
@@ -52,6 +70,7 @@ def describe() -> dict[str, Any]:
 
     return {
         "d2cp": __version__,
+        "commit": code_commit(),
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         "machine": machine_class(),

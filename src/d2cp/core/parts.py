@@ -4,13 +4,18 @@ Two threads that each take half of the images meet twice a step, forwards and ba
 inside an operation meet after every operation, and a neighbour that takes one core stops both. How
 many parts there are follows from the work's size alone and each part is computed by itself, so the
 bits are the same whether two cores share them or one takes them in turn.
+
+The choice belongs to the thread that trains: trainings in several threads of one process do not
+meet in it. The second thread is the process's, so that they take turns there; a fork has its own.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,28 +42,38 @@ class Crew:
     cores: int | None = None  # none: nobody has asked yet
 
 
-_crew = Crew()
-_second = ThreadPoolExecutor(1, thread_name_prefix="d2cp-part")  # the first part is the caller's
+_WHOLE = Crew()
+_crew: ContextVar[Crew] = ContextVar("crew", default=_WHOLE)
+_second: ThreadPoolExecutor  # the first part is the caller's
+
+
+def _new_second() -> None:
+    global _second
+    _second = ThreadPoolExecutor(1, thread_name_prefix="d2cp-part")
+
+
+_new_second()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_second)  # a thread does not survive a fork
 
 
 @contextmanager
 def working(values: int, before: int | None = None) -> Iterator[int]:
     """Within the block, steps that take in so many numbers: their batches are computed in parts.
     Yields the number of threads of an operation; a resumed loop had that many `before`."""
-    global _crew
-    outer = _crew
+    outer = _crew.get()
     parts, cores = parts_for(values), outer.cores or allowed()
     workers = min(parts, cores)
     with using(cores):  # whatever a loop around this one is using
         threads = threads_for(values, before)
     if before is None or chosen_by_user():
         threads = max(1, threads // workers)
-    _crew = Crew(parts, workers, cores)
+    token = _crew.set(Crew(parts, workers, cores))
     try:
         with using(threads):
             yield threads
     finally:
-        _crew = outer
+        _crew.reset(token)
 
 
 def parts_for(values: int) -> int:
@@ -71,9 +86,12 @@ def parts_for(values: int) -> int:
 def in_parts(compute: Compute, inputs: Sequence[Tensor], weights: Sequence[Tensor] = ()) -> Tensor:
     """compute(*inputs) [B, …], whose row i depends on row i of each input [B, …] and on `weights`:
     all that it reads and a gradient is wanted of. It must draw nothing at random."""
-    if _crew.parts < 2 or torch.is_autocast_enabled("cpu"):  # which another thread does not know
+    if torch.compiler.is_compiling():  # an export knows nothing of threads
         return compute(*inputs)
-    parts = min(_crew.parts, len(inputs[0]))
+    crew = _crew.get()
+    if crew.parts < 2 or torch.is_autocast_enabled("cpu"):  # which another thread does not know
+        return compute(*inputs)
+    parts = min(crew.parts, len(inputs[0]))
     if not torch.is_grad_enabled():
         pieces = list(zip(*(x.chunk(parts) for x in inputs), strict=True))
         return torch.cat(_each(lambda piece: _without_graph(compute, piece), pieces))
@@ -134,18 +152,23 @@ def _added(slopes: Sequence[Tensor | None]) -> Tensor | None:
 
 
 def _each(do: Callable[[Any], T], jobs: Sequence[Any]) -> list[T]:
-    """do(job) of each, in order; all but the first in the second thread where there is one."""
-    if _crew.workers < 2:
-        return [do(job) for job in jobs]
-    threads = torch.get_num_threads()
+    """do(job) of each, in order; all but the first in the second thread where there is one. A part
+    is not divided again: there is no third thread, and the second must not wait for itself."""
+    crew, threads = _crew.get(), torch.get_num_threads()
 
     def others() -> list[T]:
         torch.set_num_threads(threads)  # a thread has a number of its own
         return [do(job) for job in jobs[1:]]
 
-    later = _second.submit(others)
+    token = _crew.set(Crew(cores=crew.cores))
     try:
-        first = do(jobs[0])
+        if crew.workers < 2:
+            return [do(job) for job in jobs]
+        later = _second.submit(others)
+        try:
+            first = do(jobs[0])
+        finally:
+            later.exception()  # the other part has ended, too
+        return [first, *later.result()]
     finally:
-        later.exception()  # the other part has ended, too
-    return [first, *later.result()]
+        _crew.reset(token)

@@ -149,6 +149,12 @@ class ModelLean(TypedDict):
     interval: tuple[float, float] | None
 
 
+class Transplanted(TypedDict):
+    """What the models say when a finding's cue is put into other images, in words."""
+
+    sentence: NotRequired[str]
+
+
 class ReliedFinding(TypedDict):
     rank: int
     name: str
@@ -158,7 +164,8 @@ class ReliedFinding(TypedDict):
     change: NotRequired[float | None]
     change_interval: NotRequired[tuple[float, float] | None]
     rise: NotRequired[bool]
-    transplant: NotRequired[dict[str, Any] | None]
+    beyond_chance: NotRequired[bool]
+    transplant: NotRequired[Transplanted | None]
     sentence: str
 
 
@@ -357,6 +364,7 @@ class ReproducedCell(TypedDict):
     pictures: NotRequired[list[CellPicture]]
     columns: NotRequired[list[str]]
     machine: NotRequired[str]
+    commit: NotRequired[str]
     files: NotRequired[dict[FileName, str]]
 
 

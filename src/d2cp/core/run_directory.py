@@ -96,7 +96,8 @@ class RunDirectory:
             raise RunError(
                 f"{self.path} was made by another command: it records no {min(strange)}",
                 expected="a new folder, or one that the same command made",
-                remedy="choose another --out",
+                remedy="choose another --out; or, if the same command did make it and the record "
+                f"is damaged, delete {self.path / 'run.json'}: stages are kept",
             )
         # Settings first: other settings can also be what makes the data look different.
         for key in sorted(description, key=lambda name: name != "config"):
@@ -197,6 +198,16 @@ class RunDirectory:
         if damage := self.damage(stage):
             raise self._damaged(stage, damage)
         return self.path / stage
+
+    def require_not_own(self, file: Path) -> None:
+        """Refuse a file that a person names where it may be one of the run's own."""
+        place, home = file.resolve(), self.path.resolve()
+        if place.is_relative_to(home) and (place.parent != home or place.suffix != ".csv"):
+            raise RunError(
+                f"{file} is in the folder of the run, which has files of its own there",
+                expected="a file elsewhere, or a .csv file directly in it",
+                remedy=f"name {self.path / 'table.csv'}, say",
+            )
 
     def _damaged(self, stage: str, damage: str) -> RunError:
         return RunError(

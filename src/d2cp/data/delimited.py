@@ -74,10 +74,18 @@ def parse(text: str, what: str) -> Rows:
         ) from (None)
     numbered = [(row, line) for row, line in numbered if any(row)]
     if len(numbered) < 2:
-        raise DataError(f"{what} has no rows", expected="a header line and one line an image")
+        raise DataError(
+            f"{what} has no rows",
+            expected="a header line and one line an image",
+            remedy="write it again",
+        )
     header = numbered[0][0]
     if len(set(header)) != len(header):
-        raise DataError(f"{what} names a column twice: {', '.join(header)}")
+        raise DataError(
+            f"{what} names a column twice: {', '.join(header[:40])[:400]}",
+            expected="a name for each column",
+            remedy="rename one of the two",
+        )
     for row, line in numbered[1:]:
         if longest := next((cell for cell in row if len(cell) > MAX_CELL), ""):
             raise DataError(

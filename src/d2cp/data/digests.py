@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -108,26 +108,35 @@ def _read_index(path: Path | None) -> dict[Stamp, bytes]:
     known = {}
     try:
         with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
-            header, *rows = csv.reader(file)
-        if header != [*_HEADER, _checksum(rows)]:
-            return {}
-        for name, *times, digest in rows:
-            known[Stamp(name, *(int(value) for value in times))] = bytes.fromhex(digest)
+            rows = csv.reader(file)
+            if next(rows, []) != [*_HEADER, _checksum(rows)]:
+                return {}
+            file.seek(0)  # read twice rather than held: a large set has many lines
+            for name, *times, digest in islice(csv.reader(file), 1, None):
+                known[Stamp(name, *(int(value) for value in times))] = bytes.fromhex(digest)
     except (OSError, ValueError, TypeError, csv.Error):
         return {}
     return known
 
 
-def _checksum(rows: list[list[str]]) -> str:
-    """A digest that was altered, by a hand or a disk, would serve the pixels of another image."""
-    text = json.dumps(rows).encode()
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
+def _checksum(rows: Iterable[list[str]]) -> str:
+    """Of the rows as one JSON list. A digest that was altered, by a hand or a disk, would serve the
+    pixels of another image."""
+    digest = hashlib.blake2b(b"[", digest_size=16)
+    for number, row in enumerate(rows):
+        digest.update((", " if number else "").encode() + json.dumps(row).encode())
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def _write_index(path: Path, known: dict[Stamp, bytes]) -> None:
     latest = {stamp.name: (stamp, digest) for stamp, digest in known.items()}
-    rows = [[str(part) for part in (*stamp, digest.hex())] for stamp, digest in latest.values()]
+
+    def rows() -> Iterator[list[str]]:
+        for stamp, digest in latest.values():
+            yield [str(part) for part in (*stamp, digest.hex())]
+
     try:
-        write_csv(path, (*_HEADER, _checksum(rows)), rows)
+        write_csv(path, (*_HEADER, _checksum(rows())), rows())
     except (RunError, UnicodeEncodeError):
         return  # only a shortcut for the next time; the cache itself reports an unwritable disk

@@ -115,6 +115,7 @@ def train_autoencoder(
     recipe = Recipe(
         steps=config.vq.steps,
         batch=config.vq.batch,
+        settings="disentangle.vq",
         side=config.size,
         lr=config.vq.lr,
         warmup=min(100, config.vq.steps // 10),

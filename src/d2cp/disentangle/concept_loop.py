@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from d2cp.core.averaging import Average
 from d2cp.core.checkpoint import Checkpointer, load_optimizer_state, optimizer_state
-from d2cp.core.finite import require_finite
+from d2cp.core.finite import require_finite, to_lower
 from d2cp.core.interrupts import held_back
 from d2cp.core.optimisers import Moment, make_optimiser, scheduled
 from d2cp.core.parts import working
@@ -56,6 +56,8 @@ class Recipe:
 
     steps: int
     batch: int
+    settings: str = "disentangle"  # where lr and weight_decay are, for a message
+    penalties: Mapping[str, float] = field(default_factory=dict)  # settings that weigh a loss
     side: int = 0  # pixels of an image's side: with the batch it decides the number of threads
     lr: float
     optimiser: str = "adamw"
@@ -111,9 +113,8 @@ def fit(
             average.update(step)
             value = float(loss.detach())
             if not math.isfinite(value):
-                lower = f"lower the learning rate (now {recipe.lr:g}), or use precision = no"
                 rows = rows_at(step).tolist()
-                require_finite(value, stage, step, rows, watch.checkpointer, lower)
+                require_finite(value, stage, step, rows, watch.checkpointer, _remedy(recipe))
             bar.step(images=recipe.batch, loss=value)
             if watch.log and accelerator.is_main_process and step % LOG_EVERY == 0:
                 watch.log(stage, step, loss=value, lr=learning_rate(recipe, step))
@@ -122,7 +123,8 @@ def fit(
             stop = anyone(stopped())
             due = saver and (last or saver.due(step + 1) or stop)
             if saver and accelerator.is_main_process and due:
-                _save(saver, step + 1, module, optimizer, average, accelerator, threads)
+                tensors, state = _state(module, optimizer, average, accelerator, threads)
+                saver.save(step + 1, tensors, state, _remedy(recipe))
             if stop:
                 raise KeyboardInterrupt
     average.install()
@@ -130,21 +132,30 @@ def fit(
     module.eval()
 
 
-def _save(
-    saver: Checkpointer,
-    step: int,
+def _remedy(recipe: Recipe) -> str:
+    """Of a loss that is not finite."""
+    decay = 1 / min(1, recipe.lr)  # a step shrinks weights by lr · decay: beyond 1 they overshoot
+    own = {"lr": (recipe.lr, 0.1), "weight_decay": (recipe.weight_decay, decay)}
+    known = {f"{recipe.settings}.{name}": pair for name, pair in own.items()}
+    known |= {name: (value, 1e4) for name, value in recipe.penalties.items()}
+    settings = {name: value for name, (value, _) in known.items()}
+    most = {name: limit for name, (_, limit) in known.items()}
+    return f"{to_lower(settings, most)}, or set disentangle.precision = no"
+
+
+def _state(
     module: nn.Module,
     optimizer: Any,
     average: Average,
     accelerator: Accelerator,
     threads: int,
-) -> None:
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
     tensors, state = optimizer_state(optimizer)
     tensors |= {f"model.{name}": value for name, value in module.state_dict().items()}
     tensors |= average.tensors()
     state["scaler"] = accelerator.scaler.state_dict() if accelerator.scaler else None
     state["threads"] = threads
-    saver.save(step, tensors, state)
+    return tensors, state
 
 
 def _resume(

@@ -93,11 +93,10 @@ def traversal_picture(
 ) -> Image.Image:
     """The concept moved from low to high (quantiles of the train split), the rest unchanged."""
     levels = np.quantile(train_scalars[:, concept], QUANTILES)
-    cells: list[Pixels] = [subjects.pixels]
-    for level in levels:
-        moved = subjects.scalars.clone()
-        moved[:, concept] = float(level)
-        cells.append(as_pixels(draw(model, moved, subjects.noise)))
+    moved = subjects.scalars.repeat(len(levels), 1)
+    moved[:, concept] = torch.from_numpy(levels).to(moved).repeat_interleave(len(subjects.rows))
+    drawn = as_pixels(draw(model, moved, subjects.noise.repeat(len(levels), 1, 1, 1)))  # in one go
+    cells: list[Pixels] = [subjects.pixels, *np.split(drawn, len(levels))]
     rows = [(label, [pixels[i] for pixels in cells]) for i, label in enumerate(labels)]
     named = [f"{share:.0%}" for share in QUANTILES]
     named[0], named[-1] = f"low {named[0]}", f"high {named[-1]}"

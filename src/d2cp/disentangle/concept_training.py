@@ -101,6 +101,10 @@ def train_concepts(
         steps=config.steps,
         batch=config.batch,
         side=config.size,
+        penalties={
+            "disentangle.decorrelate": config.decorrelate,
+            "disentangle.guide.decorrelate": config.guide.decorrelate,
+        },
         lr=config.lr,
         optimiser=config.optimiser,
         lr_schedule=config.lr_schedule,

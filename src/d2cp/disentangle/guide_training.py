@@ -52,6 +52,7 @@ def train_guide(
         recipe = Recipe(
             steps=config.guide.steps,
             batch=config.guide.batch,
+            settings="disentangle.guide",
             side=config.size,
             lr=config.guide.lr,
             warmup=min(20, config.guide.steps // 10),

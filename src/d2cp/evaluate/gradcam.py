@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from d2cp.backbone import Backbone, Block, Prefix
+from d2cp.backbone import Backbone, Prefix
 from d2cp.core.files import write_json
 from d2cp.debias.dual_branch import PromptClassifier
 from d2cp.debias.logits import Classifier
@@ -47,24 +47,27 @@ def contrast(logits: Tensor, answers: Tensor) -> Tensor:
 
 def class_maps(backbone: Backbone, model: Classifier, images: Tensor, answers: Tensor) -> Tensor:
     """Maps [B, h, w] of one branch for the classes `answers` [B]; images [B, 3, H, W] in [0, 1]."""
-    blocks = cast(Sequence[Block], backbone.blocks)
-    last = len(blocks) - 1
+    last = backbone.depth - 1
     pixels = backbone.normalise(images)
     height, width = (side // backbone.patch_size for side in pixels.shape[-2:])
     with torch.no_grad():
-        layers: Sequence[Prefix | None] = [None] * len(blocks)
+        layers: Sequence[Prefix | None] = [None] * backbone.depth
         read: Callable[[Tensor], Tensor] = model
         if isinstance(model, PromptClassifier):
             layers, read = prefixes(backbone, model.prompts), model.head
         x = backbone.embed(pixels)
+        kept = torch.arange(height * width, device=x.device).expand(len(x), -1)
         for index in range(last):
-            x = blocks[index](x, layers[index])
+            x, places = backbone.block(index, x, layers[index])
+            kept = kept if places is None else places
     x.requires_grad_()
     with torch.enable_grad():
-        feature = backbone.final_norm(blocks[last](x, layers[last], cls_only=True))[:, 0]
+        feature = backbone.final_norm(backbone.block(last, x, layers[last])[0])[:, 0]
         (gradient,) = torch.autograd.grad(contrast(read(feature), answers).sum(), x)
-    patches = height * width  # the tokens before them are CLS and, in some families, registers
-    return grad_cam(x.detach()[:, -patches:], gradient[:, -patches:], (height, width))
+    patches = kept.shape[1]  # the tokens before them are CLS and, in some families, registers
+    heat = grad_cam(x.detach()[:, -patches:], gradient[:, -patches:], (1, patches)).flatten(1)
+    whole = heat.new_zeros(len(heat), height * width)  # what was dropped has not spoken
+    return whole.scatter(1, kept, heat).reshape(-1, height, width)
 
 
 def overlay(image: NDArray[np.uint8], heat: NDArray[np.float32], side: int = _SIDE) -> Image.Image:

@@ -39,7 +39,11 @@ def read_predictions(path: Path, table: ScannedRows, column: str | None = None) 
             remedy=f"write them so in column {image!r}",
         )
     if (twice := repeated(names)) is not None:
-        raise DataError(f"{path} has two lines for {visible(twice)}", expected="one line an image")
+        raise DataError(
+            f"{path} has two lines for {visible(twice)}",
+            expected="one line an image",
+            remedy="keep the line that is meant",
+        )
     found = np.full(len(table), UNKNOWN, dtype=np.int64)
     found[[place[n] for n in names]] = _classes(rows, image, table, path, column)
     _require_whole_splits(found, table, path)
@@ -66,6 +70,7 @@ def _classes(rows: Rows, image: str, table: ScannedRows, path: Path, column: str
             raise DataError(
                 f"{path}, column {name!r}: no class is called {visible(wrong)}",
                 expected=f"{', '.join(visible(c) for c in classes[:20])}, or their numbers from 0",
+                remedy="write the answers so, or name another column: --prediction-column NAME",
             )
         code = numbers
     return np.array([code[value] for value in given], dtype=np.int64)
@@ -76,8 +81,9 @@ def _class_column(rows: Rows, image: str, path: Path) -> str:
     known = next((lower[n] for n in CLASS_COLUMNS if n in lower and lower[n] != image), None)
     others = [name for name in rows.header if name != image]
     if known is None and len(others) != 1:
+        there = ", ".join(visible(name) for name in others[:20]) or "none beside the images"
         raise DataError(
-            f"{path}: which column is the prediction? There are {', '.join(others[:20])}",
+            f"{path}: which column is the prediction? There are {there}",
             expected="a column called prediction, or one column of probabilities a class",
             remedy=f"name it: --prediction-column {others[-1] if others else 'NAME'}",
         )
@@ -88,10 +94,20 @@ def _most_probable(rows: Rows, classes: list[str], path: Path) -> Ints:
     try:
         columns = [[float(cell) for cell in rows.column(name)] for name in classes]
     except ValueError as error:
-        raise DataError(f"{path}: {error}", expected="a number for every class") from None
+        raise DataError(
+            f"{path}: {error}",
+            expected="a number for every class",
+            remedy="correct it, or name a column of classes: --prediction-column NAME",
+        ) from None
     shares = np.array(columns)
     if not np.isfinite(shares).all():
-        raise DataError(f"{path}: a probability is not a finite number")
+        image, name = (int(i[0]) for i in np.nonzero(~np.isfinite(shares.T)))
+        raise DataError(
+            f"{path}, line {rows.lines[image]}: the probability of {visible(classes[name])} is "
+            f"{shares[name, image]}",
+            expected="a finite number",
+            remedy="leave out the images without an answer, with their whole split",
+        )
     return np.asarray(shares.argmax(axis=0), dtype=np.int64)
 
 
@@ -104,4 +120,5 @@ def _require_whole_splits(found: Ints, table: ScannedRows, path: Path) -> None:
                 f"{path} has no line for {len(missing)} of {len(rows)} images of split "
                 f"{split!r}, such as {visible(table.ids[missing[0]])}",
                 expected="every image of a split, or none of it",
+                remedy="add the lines that are missing, or leave the whole split out",
             )

@@ -24,7 +24,8 @@ def run_stages(
 ) -> None:
     """Scan and discover → environments → control and dual-branch model → evaluate."""
     side = context.config.debias.image_size
-    load_backbone(context.config.backbone).grid(side, side)  # told now, not after stage 1
+    keep = context.config.debias.keep_patches
+    load_backbone(context.config.backbone, keep).grid(side, side)  # told now, not after stage 1
     with closing(start_ahead(context, control=control)) as ahead:
         context.take = ahead.take
         found = discover(context, corrections, findings)

@@ -8,6 +8,7 @@ and, where a scan has findings, either of
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2cp.core.files import bounded_text
 from d2cp.core.text import repeated
 from d2cp.errors import D2CPError
 
@@ -24,6 +26,7 @@ MANY = 10_000  # concepts or values: no run has so many
 MAX_BYTES = 256 * 2**20
 _KEYS = ("schema", "data", "concepts_are_class", "flip")
 _OPTIONAL = ("findings_are_class", "finding_flip")
+_RANK = re.compile("[1-9][0-9]{0,4}")  # one way of writing each: "01" would be another 1
 _SOURCE = "a file saved from the report of a run on this data set"
 
 
@@ -110,9 +113,7 @@ def load_corrections(path: Path | str) -> Corrections:
     """Read and check the file's form; `Corrections.check` compares it with a data set."""
     path = Path(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise CorrectionsError(f"{path} is larger than {MAX_BYTES} bytes", expected=_SOURCE)
-        raw = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_no_duplicates)
+        raw = json.loads(bounded_text(path, MAX_BYTES), object_pairs_hook=_no_duplicates)
     except OSError as error:
         raise CorrectionsError(
             f"cannot read {path}: {error.strerror}", expected=_SOURCE, remedy="check the path"
@@ -140,9 +141,7 @@ def load_corrections(path: Path | str) -> Corrections:
                 expected=f"a list of {name.split('_')[0][:-1]} numbers",
             )
     of_findings = raw.get("finding_flip", {})
-    if not isinstance(of_findings, dict) or not all(
-        rank.isdecimal() and len(rank) < 6 for rank in of_findings
-    ):
+    if not isinstance(of_findings, dict) or not all(_RANK.fullmatch(rank) for rank in of_findings):
         raise CorrectionsError(
             f"{path}: finding_flip = {_short(of_findings)}",
             expected='{"rank": {"image id": value}}',

@@ -67,7 +67,7 @@ def features(context: Context) -> torch.Tensor:
         store = context.images(config.debias.resize)
         rows = np.arange(len(context.table))
         values = frozen_features(
-            load_backbone(config.backbone),
+            load_backbone(config.backbone, config.debias.keep_patches),
             store,
             rows,
             config.debias.image_size,

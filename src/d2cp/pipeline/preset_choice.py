@@ -80,7 +80,7 @@ def settle(request: Request, table: Table, out: Path | str | None = None) -> tup
         config.backbone == "embedded"
         and side is not None
         and side > SMALL
-        and not request.names_backbone()
+        and not request.names("backbone")
     ):
         other = choose_preset(side, has_accelerator()).preset
         raise ConfigError(

@@ -45,7 +45,8 @@ def evaluate(context: Context, found: Discovery, models: dict[str, Artifact]) ->
 
     def make(folder: Path) -> None:
         table = context.table
-        backbone = load_backbone(config.backbone).to(process_state().device)
+        backbone = load_backbone(config.backbone, config.debias.keep_patches)
+        backbone.to(process_state().device)
         rows = np.flatnonzero(table.split != SPLIT_NAMES.index("train"))
         shares = {
             METHOD[stage]: _probabilities(context, backbone, artifact, rows)

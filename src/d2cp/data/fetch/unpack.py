@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import shutil
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -17,6 +19,14 @@ from d2cp.errors import DataError
 MAX_BYTES = 64 * 2**30  # of all files of an archive, unpacked
 MAX_FILES = 2_000_000
 Member = tuple[str, IO[bytes]]
+# What the readers of archives raise, and two members that are in each other's way. An unknown
+# method and a password are a NotImplementedError and a RuntimeError, a name that is no text or
+# holds a NUL a ValueError, an empty one an IndexError.
+_FAULTS = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, struct.error),
+    *(RuntimeError, ValueError, LookupError),
+    *(FileExistsError, NotADirectoryError, IsADirectoryError),
+)
 
 
 def unpack(archive: Path, folder: Path) -> list[str]:
@@ -28,12 +38,12 @@ def unpack(archive: Path, folder: Path) -> list[str]:
                 path = fresh / safe(name, archive)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("xb") as out:
-                    while block := content.read(1 << 20):
+                    while block := _block(content):
                         written += len(block)
                         if written > MAX_BYTES or number > MAX_FILES:
                             raise DataError(f"{archive} unpacks to more than {MAX_BYTES} bytes")
                         out.write(block)
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, FileExistsError) as error:
+    except _FAULTS as error:
         raise DataError(
             f"{archive} cannot be unpacked: {error}",
             expected="a whole archive",
@@ -54,7 +64,22 @@ def safe(name: str, archive: Path) -> Path:
     return Path(*path.parts)
 
 
+def _block(content: IO[bytes]) -> bytes:
+    """Damaged data is no fault of the disk, which an OSError is taken for elsewhere."""
+    try:
+        return content.read(1 << 20)
+    except OSError as error:
+        raise ValueError(str(error)) from error
+
+
 def _members(archive: Path) -> Iterator[Member]:
+    try:
+        yield from _plain_members(archive)
+    except OSError as error:
+        raise ValueError(str(error)) from error
+
+
+def _plain_members(archive: Path) -> Iterator[Member]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as zipped:
             for item in zipped.infolist():
