@@ -1,6 +1,6 @@
 """What the second branch adds as the values it is given get worse: frozen features, five seeds.
 
-    python benchmarks/branch_noise.py RUN [--truth METADATA.csv --cue NAME] [--seeds 5]
+    python benchmarks/branch_noise.py RUN [--truth METADATA.csv --cue NAME] [--save FILE]
 
 Reads a finished run's features and mined values. True values come from its table, or, of a planted
 set (`harm.py`, `planting.py`), from the column `cue_NAME` of its metadata. Row (b), one branch with
@@ -19,7 +19,6 @@ States by the worst called group of validation; the true groups score the test i
 from __future__ import annotations
 
 import argparse
-import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +28,8 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from scipy import stats
 
-from ablation import read_columns
+import saved
+from ablation import read_columns, true_values
 from d2cp.config import load_config
 from d2cp.debias.labels import Labels
 from d2cp.debias.soft_values import value_shares
@@ -88,14 +88,6 @@ def describe(labels: Labels, true: Ints) -> None:
         )
 
 
-def true_values(run: Path, truth: Path | None, cue: str) -> Ints:
-    if truth is None:
-        return read_columns(run, "data/table.csv", "a").astype(np.int64)
-    with truth.open(newline="") as file:
-        known = {line["filename"]: int(line[f"cue_{cue}"]) for line in csv.DictReader(file)}
-    return np.array([known[name] for name in read_columns(run, "data/table.csv", "id")])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path)
@@ -103,6 +95,7 @@ def main() -> None:
     parser.add_argument("--cue", default="")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="cases whose name has this in it")
+    saved.option(parser)
     given = parser.parse_args()
     torch.set_num_threads(1)
     run = given.run
@@ -121,8 +114,9 @@ def main() -> None:
     cases.append((f"mined ({wrong[0]} of train, {wrong[1]} of val wrong)", None))
     cases.append(("mined, soft", None))
     describe(Labels(y=y, classes=2, train=train, val=val, a=mined, shares=shares), true)
-    print("| values | one branch | two branches | gain, paired [95%] | directions |")
-    print("|---|---:|---:|---|---|")
+    header = ["values", "one branch", "two branches", "gain, paired [95%]", "directions"]
+    print(f"| {' | '.join(header)} |\n|---|---:|---:|---|---|")
+    lines = []
     for name, share in [case for case in cases if given.only in case[0]]:
         rows = []
         for seed in range(given.seeds):
@@ -136,12 +130,26 @@ def main() -> None:
         one, two, removed = np.array(rows).T
         gain = two - one
         error = stats.t.ppf(0.975, len(gain) - 1) * gain.std(ddof=1) / len(gain) ** 0.5
-        print(
-            f"| {name} | {one.mean():.1f} ± {one.std(ddof=1):.1f} | {two.mean():.1f} ± "
-            f"{two.std(ddof=1):.1f} | {gain.mean():+.1f} [{gain.mean() - error:+.1f}, "
-            f"{gain.mean() + error:+.1f}] | {', '.join(f'{r:.0f}' for r in removed)} |",
-            flush=True,
-        )
+        cells = [
+            name,
+            f"{one.mean():.1f} ± {one.std(ddof=1):.1f}",
+            f"{two.mean():.1f} ± {two.std(ddof=1):.1f}",
+            f"{gain.mean():+.1f} [{gain.mean() - error:+.1f}, {gain.mean() + error:+.1f}]",
+            ", ".join(f"{r:.0f}" for r in removed),
+        ]
+        print(f"| {' | '.join(cells)} |", flush=True)
+        lines.append(cells)
+    saved.save(
+        given.save,
+        seeds=range(given.seeds),
+        selection="val_pseudo_groups",
+        tables={"": saved.table(header, lines)},
+        figures={
+            f"{line[0].split(' (')[0]} {title}": line[k]
+            for line in lines
+            for k, title in enumerate(("one", "two", "gain", "directions"), 1)
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import saved
 from d2cp.config import Config, load_config
 from d2cp.config.strict import changed
 from d2cp.data import load_images, load_table
@@ -160,10 +161,12 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="STAGE.KEY=VALUE")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="save models and concepts below this folder")
+    saved.option(parser)
     given = parser.parse_args()
     if given.threads:
         torch.set_num_threads(given.threads)
     base = load_config(given.preset, assignments=given.set)
+    found = {}
     for guide in {"both": ("off", "on")}.get(given.guide, (given.guide,)):
         config = base
         if guide == "off":
@@ -176,6 +179,42 @@ def main() -> None:
             results.append(result)
             print(json.dumps(result), flush=True)
         report(f"{given.data}, preset {given.preset}, guide {guide}", results)
+        found[f"guide {guide}"] = results
+    saved.save(
+        given.save,
+        seeds=given.seeds,
+        selection="",
+        tables={"": outcomes(found)},
+        figures={
+            f"swap {key}": f"{np.mean([r['swap'][key] for r in results]):.3f}"
+            for results in found.values()
+            for key in results[0].get("swap", {})
+        },
+        about="recall of the groups y,a in their order",
+    )
+
+
+def outcomes(found: dict[str, list[dict[str, Any]]]) -> saved.Table:
+    """Verdicts, and how right the pseudo attribute is: mean, least and greatest over seeds."""
+    rows = []
+    for name, results in found.items():
+        for split in results[0]["balanced_accuracy"]:
+            right = [r["balanced_accuracy"][split] for r in results]
+            groups = results[0]["recall"][split]
+            recalls = [f"{_mean(results, 'recall', split, g):.3f}" for g in groups]
+            rows.append(
+                [
+                    name,
+                    ", ".join(r["verdict"] for r in results),
+                    split,
+                    f"{np.mean(right):.3f}",
+                    f"{min(right):.3f} to {max(right):.3f}",
+                    " / ".join(recalls) if len(groups) <= 8 else "",
+                ]
+            )
+    return saved.table(
+        ["stage 1", "verdicts", "split", "balanced accuracy", "over seeds", "recall by group"], rows
+    )
 
 
 def report(title: str, results: list[dict[str, Any]]) -> None:

@@ -74,16 +74,17 @@ def damage(run: Path, draw: random.Random, *, fitting: bool) -> Path:
 
 
 def refit(run: Path, path: Path) -> None:
-    """The manifest of the file's stage names its new bytes."""
+    """The manifest of the file's stage names its new bytes, unless it is damaged itself."""
     stage = path.relative_to(run).parts[0]
     manifest = run / stage / "manifest.json"
-    if not manifest.is_file():
+    try:
+        whole = json.loads(manifest.read_text(encoding="utf-8"))
+        name = str(path.relative_to(run / stage))
+        if name in whole["files"]:
+            whole["files"][name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
+            manifest.write_text(json.dumps(whole))
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return
-    whole = json.loads(manifest.read_text())
-    name = str(path.relative_to(run / stage))
-    if name in whole["files"]:
-        whole["files"][name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
-        manifest.write_text(json.dumps(whole))
 
 
 def attack(

@@ -5,7 +5,7 @@ equal shares, weight decay `decay`), fitted and removed one direction after anot
 the class on what is left (mined groups in equal shares, decay chosen on validation by the worst
 mined group). True groups score the test images, nothing else.
 
-    python benchmarks/directions.py RUN [RUN …]
+    python benchmarks/directions.py RUN [RUN …] [--save FILE]
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from ablation import read_run
+import saved
+from ablation import read_run, true_values
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,7 +51,8 @@ def removed(x: Floats, train: Ints, a: Ints, groups: Ints, heads: int, decay: fl
 
 def score(run: Path, heads: int, decay: float) -> tuple[float, float]:
     """Worst mined group on validation, worst true group on test."""
-    features, labels, true, test = read_run(run)
+    features, labels, test = read_run(run)
+    true = true_values(run, None, "")
     assert labels.a is not None
     x, y, a = features.double().numpy(), labels.y, labels.a
     x = (x - x[labels.train].mean(0)) / (x[labels.train].std(0) + 1e-6)
@@ -72,9 +74,17 @@ def score(run: Path, heads: int, decay: float) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+")
+    saved.option(parser)
     given = parser.parse_args()
-    print("| decay of W^a | directions removed | validation, mined groups | test, true groups |")
-    print("|---:|---:|---:|---:|")
+    header = [
+        "decay of W^a",
+        "directions",
+        "validation, mined groups",
+        "test, true groups",
+        "by run",
+    ]
+    print(f"| {' | '.join(header)} |\n|---:|---:|---:|---:|---|")
+    lines = []
     for decay in DECAYS:
         for heads in HEADS:
             if heads == 0 and decay != DECAYS[0]:
@@ -83,7 +93,14 @@ def main() -> None:
             mean = found.mean(axis=0)
             each = ", ".join(f"{value:.1f}" for value in found[:, 1])
             name = "-" if heads == 0 else f"{decay:g}"
-            print(f"| {name} | {heads} | {mean[0]:.1f} | {mean[1]:.1f} ({each}) |", flush=True)
+            lines.append([name, str(heads), f"{mean[0]:.1f}", f"{mean[1]:.1f}", each])
+            print(f"| {' | '.join(lines[-1])} |", flush=True)
+    saved.save(
+        given.save,
+        seeds=range(len(given.runs)),
+        selection="val_pseudo_groups",
+        tables={"": saved.table(header, lines)},
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import time
 
 import numpy as np
@@ -21,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+import saved
 from d2cp.config import load_config
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.config.strict import changed
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--held-out", type=int, default=2_000)
     parser.add_argument("--steps", type=int, help="instead of the preset's")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true")
+    saved.option(parser)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     config = changed(load_config(options.preset).disentangle, {"guide.concepts": 0})
@@ -139,14 +139,20 @@ def main() -> None:
         control = encode(encoder, images)
         found["autoencoder"].append(figures(control, factors, options.images, seed))
         print(f"seed {seed}: concept model {seconds:.0f} s", {k: v[-1] for k, v in found.items()})
-    if options.json:
-        print(json.dumps(found))
-        return
     print(f"digit × colour, K = {config.concepts}, {config.steps} steps, seeds {options.seeds}")
     print(f"{'':12}" + "".join(f"{name:>20}" for name in FIGURES))
+    lines = []
     for name, runs in found.items():
         cells = [str(over_seeds([run[figure] for run in runs])) for figure in FIGURES]
         print(f"{name:12}" + "".join(f"{cell:>20}" for cell in cells))
+        lines.append([name, *cells])
+    saved.save(
+        options.save,
+        seeds=options.seeds,
+        selection="",
+        tables={"": saved.table(["trained as", *FIGURES], lines)},
+        about=f"{config.concepts} concepts, {config.steps} steps",
+    )
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 import d2cp.scan.lenses.patches as patch_code
+import d2cp.scan.lenses.saturation as saturation_code
 import d2cp.scan.lenses.simple as plain_code
 import d2cp.scan.lenses.tint as tint_code
 import d2cp.scan.properties as word_code
@@ -45,7 +46,7 @@ from d2cp.config.scan import ScanConfig
 from d2cp.data.source import Stamp
 from d2cp.data.table import Table
 from d2cp.mine.quality import concept_auroc
-from d2cp.scan.bank import BATCH, PATCHES, PLAIN, Bank
+from d2cp.scan.bank import PATCHES, PLAIN, Bank, batches
 from d2cp.scan.eyes import Features
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.lenses import simple
@@ -121,7 +122,7 @@ class Material:
         def through(lenses: Collection[str]) -> Look:
             return lambda images: self.bank(key).features(images, lenses)
 
-        plain_files, patch_files = (plain_code, tint_code), (patch_code,)
+        plain_files, patch_files = (plain_code, saturation_code, tint_code), (patch_code,)
         patches = self._kept(files, name, "patches", patch_files, through(PATCHES))
         plain = self._kept(files, name[1:], "plain", plain_files, through(PLAIN))
         words = self._kept(files, name[1:], "words", (word_code, plain_code), properties)
@@ -144,8 +145,8 @@ class Material:
             found: dict[str, list[NDArray[Any]]] = {}
             there = [f for f in files if f]
             with torch.no_grad():
-                for start in range(0, len(there), BATCH):
-                    images = torch.stack([_tensor(f) for f in there[start : start + BATCH]])
+                for part in batches(np.arange(len(there)), _tensor(there[0]).shape[-1]):
+                    images = torch.stack([_tensor(there[n]) for n in part])
                     for k, v in look(images).items():
                         found.setdefault(k, []).append(v.numpy())
             self.work.mkdir(parents=True, exist_ok=True)
@@ -202,16 +203,19 @@ class KnownEyes:
         self.variants, self.which, self.picture, self.bank = variants, which, picture, bank
         self.size = _tensor(variants[0].files[picture[which == 0][0]]).shape[-1]
 
-    def look(self, rows: Ints) -> tuple[Features, Features]:
-        return self._take("features", rows), self._take("words", rows)
+    def look(self, rows: Ints, lenses: Collection[str]) -> Features:
+        return self._take("features", rows, lenses)
 
-    def _take(self, part: str, rows: Ints) -> Features:
-        first = getattr(self.variants[0], part)
+    def describe(self, rows: Ints) -> Features:
+        return self._take("words", rows, self.variants[0].words)
+
+    def _take(self, part: str, rows: Ints, wanted: Collection[str]) -> Features:
+        first = {k: v for k, v in getattr(self.variants[0], part).items() if k in wanted}
         taken = {k: np.empty((len(rows), *v.shape[1:]), np.float32) for k, v in first.items()}
         for number, variant in enumerate(self.variants):
             mine = self.which[rows] == number
-            for k, v in getattr(variant, part).items():
-                taken[k][mine] = v[self.picture[rows[mine]]]
+            for k in first:
+                taken[k][mine] = getattr(variant, part)[k][self.picture[rows[mine]]]
         return taken
 
     def images(self, rows: Ints) -> torch.Tensor:

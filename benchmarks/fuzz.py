@@ -49,7 +49,10 @@ class Watch:
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or self.root is None or isinstance(arguments[0], int):
             return
-        path = os.path.realpath(os.fsdecode(arguments[0]))
+        name = os.fsdecode(arguments[0])
+        if not os.path.isabs(name) and not os.path.lexists(name):
+            return  # within a folder that is open, as `rmtree` goes: not told which
+        path = os.path.realpath(name)
         if not path.startswith((self.root, *self.known, "/proc/", "/dev/", "/sys/")):
             self.outside[path] += 1
 

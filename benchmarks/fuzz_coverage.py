@@ -21,7 +21,15 @@ try:
 except ImportError:
     sys.exit("atheris is not installed: pip install atheris")
 
-READERS = ("images", "metadata", "settings", "corrections", "predictions", "manifest", "tensors")
+READERS = (
+    *("images", "metadata", "settings", "corrections", "predictions", "manifest", "tensors"),
+    "archives",
+)
+# Whose lines are counted: what reads the files of these readers.
+INSTRUMENTED = [
+    *("d2cp.data", "d2cp.config", "d2cp.core", "d2cp.evaluate.prediction_file"),
+    *("d2cp.pipeline.corrections", "d2cp.pipeline.frozen_features"),
+]
 SLOW, MEMORY = 2, 4096  # seconds an input may take, megabytes the process
 
 
@@ -30,6 +38,7 @@ def byte_reader(name: str, folder: Path) -> Callable[[bytes], None]:
     import fuzz_readers as readers
     from d2cp.core.run_directory import RunDirectory
     from d2cp.data import load_table
+    from fuzz_archives import read_archive_bytes
 
     def stored(path: Path, read: Callable[[], object]) -> Callable[[bytes], None]:
         def call(data: bytes) -> None:
@@ -39,7 +48,11 @@ def byte_reader(name: str, folder: Path) -> Callable[[bytes], None]:
         return call
 
     if name == "images":
-        return lambda data: readers.to_square(readers.decode(data), 16) and None
+
+        def square(data: bytes) -> None:
+            readers.to_square(readers.decode(data), 16)
+
+        return square
     if name == "metadata":
         return stored(folder / "data/metadata.csv", lambda: load_table(folder / "data"))
     if name == "settings":
@@ -55,6 +68,8 @@ def byte_reader(name: str, folder: Path) -> Callable[[bytes], None]:
         path = folder / "run/data/manifest.json"
         run = RunDirectory(folder / "run")
         return stored(path, lambda: run.damage("data"))
+    if name == "archives":
+        return lambda data: read_archive_bytes(folder, data)
     path = folder / "features/features.safetensors"
     return stored(path, lambda: readers.load_features(path.parent))
 
@@ -67,6 +82,8 @@ def good_files(name: str, folder: Path) -> list[Path]:
     }
     if name == "images":
         return sorted(p for p in folder.iterdir() if p.is_file())
+    if name == "archives":
+        return sorted((folder / "good").iterdir())
     return [places[name]] if name in places else sorted(folder.glob("good.*"))
 
 
@@ -77,7 +94,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    with atheris.instrument_imports(include=["d2cp.data", "d2cp.config", "d2cp.core"]):
+    with atheris.instrument_imports(include=INSTRUMENTED):
         import fuzz_readers as readers
         from d2cp.data.images import UnreadableError
         from d2cp.errors import D2CPError

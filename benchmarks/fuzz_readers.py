@@ -32,6 +32,7 @@ from d2cp.pipeline.corrections import load_corrections
 from d2cp.pipeline.frozen_features import load_features
 from d2cp.scan.scan_files import load_scan
 from d2cp.scan.scanned_rows import ScannedRows
+from fuzz_archives import prepare_archives, read_archive
 from mutations import mutate_bytes, mutate_json, mutate_value
 
 Reader = Callable[[Path, random.Random], None]
@@ -287,7 +288,7 @@ def _files(folder: Path) -> list[Path]:
 
 READERS: dict[str, tuple[Callable[[Path, Path], None], Reader, int]] = {
     # name: preparation, reader, share of the inputs in thousandths
-    "images": (prepare_images, read_image, 380),
+    "images": (prepare_images, read_image, 360),
     "metadata": (prepare_table, read_table, 150),
     "settings": (prepare_settings, read_settings, 150),
     "corrections": (prepare_corrections, read_corrections, 100),
@@ -295,6 +296,7 @@ READERS: dict[str, tuple[Callable[[Path, Path], None], Reader, int]] = {
     "predictions": (prepare_predictions, read_prediction_file, 60),
     "tensors": (prepare_tensors, read_tensors, 45),
     "cells": (prepare_cells, read_cells, 20),
+    "archives": (prepare_archives, read_archive, 20),
     "model": (prepare_model, read_model, 3),
     "backbone": (prepare_backbone, read_backbone, 2),
 }

@@ -24,6 +24,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import saved
+
 STAGES = ("data", "disentangle", "mine", "features", "environments", "erm", "debias", "evaluate")
 SHORT = ("disentangle.steps=20", "disentangle.guide.steps=20", "environments.steps=100")
 SHORT += ("debias.epochs=1", "debias.epoch_size=500")
@@ -72,8 +74,9 @@ def measure(images: int, concepts: int) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-def show(title: str, runs: dict[int, dict[str, Any]]) -> None:
+def show(title: str, runs: dict[int, dict[str, Any]]) -> saved.Table:
     table = Table(title=f"{title}: CPU seconds / seconds (peak MiB)")
+    lines = []
     table.add_column("stage")
     for value in runs:
         table.add_column(f"{value:,}", justify="right")
@@ -83,7 +86,9 @@ def show(title: str, runs: dict[int, dict[str, Any]]) -> None:
             f"{r['CPU seconds']:.1f} / {r['seconds']:.1f} ({r['mebibytes']:.0f})" for r in of_runs
         ]
         table.add_row(stage, *cells)
+        lines.append([stage, *cells])
     Console().print(table)
+    return saved.table(["stage", *(f"{value:,}" for value in runs)], lines)
 
 
 def plot(path: Path, runs: dict[int, dict[str, Any]], title: str) -> None:
@@ -107,18 +112,23 @@ def main() -> None:
     parser.add_argument("--images", type=int, nargs="*", default=[2000, 10000, 50000])
     parser.add_argument("--concepts", type=int, nargs="*", default=[10, 20, 40])
     parser.add_argument("--plot", type=Path, help="an SVG or PNG of the growth with N")
+    saved.option(parser)
     parser.add_argument("--worker", type=int, nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
         print(json.dumps(worker(*given.worker)))
         return
+    made = {}
     if given.images:
         runs = {n: measure(n, 20) for n in given.images}
-        show("N images, K = 20", runs)
+        made["images"] = show("N images, K = 20", runs)
         if given.plot:
             plot(given.plot, runs, "images")
     if given.concepts:
-        show("K concepts, N = 2,000", {k: measure(2000, k) for k in given.concepts})
+        by_concepts = {k: measure(2000, k) for k in given.concepts}
+        made["concepts"] = show("K concepts, N = 2,000", by_concepts)
+    about = "CPU seconds / seconds (peak MiB), one thread, training loops cut short"
+    saved.save(given.save, seeds=[0], selection="", tables=made, about=about)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+import saved
 from planting import CUES, Draw, Photo, balanced_rows, correlated_rows, write
 
 Ints = NDArray[np.int64]
@@ -145,10 +146,10 @@ def accuracies(folder: Path, run: Path) -> dict[str, tuple[float, float, int]]:
     return found
 
 
-def score(sets: Path, runs: Path) -> None:
-    print("| set | shipped | plain: worst | shipped | D2CP | plain: mean | shipped | D2CP |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|")
-    gains = []
+def score(sets: Path, runs: Path, file: Path | None, seed: int) -> None:
+    header = ["set", "shipped", "plain: worst", "shipped", "D2CP", "plain: mean", "shipped", "D2CP"]
+    print(f"| {' | '.join(header)} |\n|---|---|---:|---:|---:|---:|---:|---:|")
+    gains, lines = [], []
     for run in sorted(runs.iterdir()):
         if not (run / "evaluate" / "choice.json").is_file():
             continue
@@ -158,13 +159,28 @@ def score(sets: Path, runs: Path) -> None:
         for part in (0, 1):
             cells += [100 * found[m][part] for m in ("erm", shipped, "d2cp")]
         gains.append((cells[1] - cells[0], cells[4] - cells[3]))
-        print(f"| {run.name} | {shipped} | " + " | ".join(f"{c:.1f}" for c in cells) + " |")
+        lines.append([run.name, shipped, *(f"{c:.1f}" for c in cells)])
+        print(f"| {' | '.join(lines[-1])} |")
     if not gains:
         raise SystemExit(f"no finished run in {runs}")
     worst, mean = np.array(gains).T
+    said = {
+        "worst": f"{worst.mean():+.1f}",
+        "worst least": f"{worst.min():+.1f}",
+        "mean": f"{mean.mean():+.1f}",
+        "mean least": f"{mean.min():+.1f}",
+        "runs": str(len(gains)),
+    }
     print(
-        f"shipped minus plain: worst group {worst.mean():+.1f} on average, {worst.min():+.1f} at "
-        f"least; mean {mean.mean():+.1f}, {mean.min():+.1f} at least; {len(gains)} runs"
+        f"shipped minus plain: worst group {said['worst']} on average, {said['worst least']} at "
+        f"least; mean {said['mean']}, {said['mean least']} at least; {said['runs']} runs"
+    )
+    saved.save(
+        file,
+        seeds=[seed],
+        selection="D2CP held_out_pseudo_groups, plain training val_worst_class",
+        tables={"": saved.table(header, lines)},
+        figures=said,
     )
 
 
@@ -175,9 +191,10 @@ def main() -> None:
     parser.add_argument("second", type=Path, help="plant: OUT; score: the runs")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seed", type=int, default=0)
+    saved.option(parser)
     given = parser.parse_args()
     if given.do == "score":
-        return score(given.first, given.second)
+        return score(given.first, given.second, given.save, given.seed)
     for name in given.names or SETS:
         plant(given.first, given.second / name, SETS[name], given.seed)
 

@@ -107,7 +107,9 @@ class Torment:
     def __init__(self, job: str, work: Path, draw: random.Random) -> None:
         self.words, self.work, self.draw = JOBS[job], work, draw
         self.several = job in SEVERAL
-        self.before: Callable[[], object] = use_all_cores if self.several else lambda: None
+        # Where one core is granted, the processes share it.
+        all_cores = partial(use_all_cores, at_least=2)
+        self.before: Callable[[], object] = all_cores if self.several else lambda: None
         self.figures = Figures()
         self.reference: dict[str, str] = {}
         self.usual = 0.0  # seconds when left alone
@@ -198,9 +200,7 @@ def main() -> int:
     import_everything()
     checkpoints_every_step()
     chosen = given.jobs.split(",")
-    if cores() < 2:
-        print("one core: nothing that needs several is killed")
-        chosen = [job for job in chosen if job not in SEVERAL]
+    print(f"{cores()} cores", flush=True)
     whole, began = Figures(), time.monotonic()
     for index, job in enumerate(chosen):
         left, rest = given.kills - whole.kills, chosen[index:]

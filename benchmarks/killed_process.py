@@ -145,15 +145,20 @@ def attempt(
             kill_group(child)
 
 
-def use_all_cores() -> None:
-    """As for a user who has said nothing of threads."""
+def use_all_cores(at_least: int = 1) -> None:
+    """As for a user who has said nothing of threads, on a machine of `at_least` so many cores."""
     import torch
 
     from d2cp.core import threads
+    from d2cp.executors import local
+    from d2cp.pipeline import ahead
 
     for name in threads.CHOSEN_BY:
         os.environ.pop(name, None)
-    torch.set_num_threads(threads.cores())
+    count = max(at_least, threads.cores())
+    for module in (threads, local, ahead):
+        module.cores = lambda: count  # type: ignore[attr-defined]
+    torch.set_num_threads(count)
 
 
 def checkpoints_every_step() -> None:

@@ -20,6 +20,7 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table as RichTable
 
+import saved
 from d2cp.core.rng import permutation
 from d2cp.data import ImageStore, Table, load_images, load_table
 from d2cp.data.digests import ordered_map, threads
@@ -65,6 +66,7 @@ def main() -> None:
     parser.add_argument("path")
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--epochs", type=int, default=2, help="epochs timed from the cache")
+    saved.option(parser)
     arguments = parser.parse_args()
     table = load_table(arguments.path)
     if not isinstance(table.source, EncodedSource):
@@ -93,9 +95,18 @@ def main() -> None:
     report.add_column("loader")
     report.add_column("images/s", justify="right")
     report.add_column("against Pillow with threads", justify="right")
-    for label, speed in figures.items():
-        report.add_row(label, f"{speed:,.0f}", f"{speed / figures[name]:.1f}×")
+    lines = [[n, f"{s:,.0f}", f"{s / figures[name]:.1f}×"] for n, s in figures.items()]
+    for line in lines:
+        report.add_row(*line)
     Console().print(report)
+    header = [str(column.header) for column in report.columns]
+    saved.save(
+        arguments.save,
+        seeds=[0],
+        selection="",
+        tables={"": saved.table(header, lines)},
+        about=str(report.title),
+    )
 
 
 if __name__ == "__main__":

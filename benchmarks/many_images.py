@@ -20,14 +20,22 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+import saved
+
+TITLES = ("images", "check --fast", "open the table", "build the cache", "read an epoch")
+ABOUT = "seconds / CPU seconds (peak MiB of the process; its own MiB then, without mapped pixels)"
 READ = """
-import json, resource, sys, time
+import gc, json, resource, sys, time
 import numpy as np
 from d2cp.core.rng import permutation
 from d2cp.data import load_images, load_table
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def memory():
+    # Peak, and what is the process's own now: the pixels' file is mapped, not read into it.
+    gc.collect()
+    lines = open("/proc/self/status").read().splitlines()
+    own = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, own / 1024
 
 def now():
     of_all = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -36,15 +44,15 @@ def now():
 times = [now()]
 table = load_table(sys.argv[1])
 times.append(now())
-before = peak()
+before = memory()
 table, store = load_images(table, 16, sys.argv[2], quiet=True)
 times.append(now())
-built = peak()
+built = memory()
 order = permutation(0, "benchmark", 0, len(store))
 for start in range(0, len(order), 64):
     store[order[start : start + 64]]
 times.append(now())
-print(json.dumps({"seconds": np.diff(times, axis=0).tolist(), "peaks": [before, built, peak()]}))
+print(json.dumps({"seconds": np.diff(times, axis=0).tolist(), "peaks": [before, built, memory()]}))
 """
 
 
@@ -64,7 +72,7 @@ def make(folder: Path, count: int) -> None:
     (folder / "metadata.csv").write_text("\n".join(lines))
 
 
-def check(folder: Path) -> tuple[tuple[float, float], float]:
+def check(folder: Path) -> tuple[tuple[float, float], tuple[float, ...]]:
     """Seconds, CPU seconds and peak memory of `d2cp check --fast`."""
     code = "import resource, sys; from d2cp.cli import main\ntry: main(['check', sys.argv[1], "
     code += "'--fast', '--json'])\nexcept SystemExit: pass\n"
@@ -75,15 +83,18 @@ def check(folder: Path) -> tuple[tuple[float, float], float]:
         [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, check=True, text=True
     )
     cpu, peak = (float(word) for word in done.stdout.split()[-2:])
-    return (time.perf_counter() - began, cpu), peak
+    return (time.perf_counter() - began, cpu), (peak,)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, nargs="+", default=[10_000, 50_000, 200_000])
-    print("images | check --fast | open the table | build the cache | read an epoch")
-    print("seconds / CPU seconds (peak MiB of the process)")
-    for count in parser.parse_args().images:
+    saved.option(parser)
+    given = parser.parse_args()
+    print(" | ".join(TITLES))
+    print(ABOUT)
+    lines = []
+    for count in given.images:
         with tempfile.TemporaryDirectory() as name:
             data, cache = Path(name) / "data", Path(name) / "cache"
             data.mkdir()
@@ -97,8 +108,19 @@ def main() -> None:
             )
             found = json.loads(done.stdout)
             cells += zip(found["seconds"], found["peaks"], strict=True)
-            shown = [f"{wall:.1f} / {cpu:.1f} ({peak:.0f})" for (wall, cpu), peak in cells]
-            print(" | ".join([f"{count:,}", *shown]), flush=True)
+            shown = [
+                f"{wall:.1f} / {cpu:.1f} ({', '.join(f'{part:.0f}' for part in memory)})"
+                for (wall, cpu), memory in cells
+            ]
+            lines.append([f"{count:,}", *shown])
+            print(" | ".join(lines[-1]), flush=True)
+    saved.save(
+        given.save,
+        seeds=[0],
+        selection="",
+        tables={"": saved.table(TITLES, lines)},
+        about=ABOUT,
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`d2cp compare --tier features` on the features and mined values of a finished run.
 
     python benchmarks/methods_on_run.py DATA RUN OUT [--methods all] [--seeds 5] [--search 8]
+        [--set refit=false …]      # fields of debias, name=value, in place of the run's
 
 Stage 1 is that of the run for every seed: seeds differ in training alone. Else it is the same
 protocol: defaults and random draws judged on seed 0 by `val_pseudo_groups`, then every seed.
@@ -10,6 +11,8 @@ Cells are files in OUT; killed, the same command goes on.
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +21,7 @@ from pathlib import Path
 import torch
 
 import d2cp.compare.grid as grids
+import saved
 from ablation import read_columns
 from d2cp.cli.compare import show_comparison
 from d2cp.compare.available import runnable
@@ -31,7 +35,7 @@ from d2cp.compare.task import Pseudo
 from d2cp.compare.tiers import FeatureSpace
 from d2cp.config.whole import config_from_dict
 from d2cp.core.files import write_json
-from d2cp.core.machine import machine_class
+from d2cp.core.machine import code_commit, machine_class
 from d2cp.core.records import CellRecord
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.place import Place
@@ -69,10 +73,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--search", type=int, default=8)
     parser.add_argument("--budget", type=int, default=44000)
+    parser.add_argument("--set", action="append", default=[], help="a field of debias, name=value")
     given = parser.parse_args()
     torch.set_num_threads(1)
     place = Place.of(given.data, None, None, None)
-    config = config_from_dict(RunDirectory(given.run).description["config"])
+    described = RunDirectory(given.run).description["config"]
+    for name, value in (one.split("=") for one in given.set):
+        described["debias"][name] = json.loads(value)
+    config = config_from_dict(described)
     wanted, skipped = runnable(
         [m.spec for m in chosen(given.methods, "both")],
         tier="features",
@@ -107,6 +115,8 @@ def main() -> None:
             "tier": "features",
             "backbone": config.backbone,
             "machine": machine_class(),
+            "commit": code_commit(),
+            "command": saved.command(sys.argv),
             "searched": given.search,
             "skipped": skipped,
         },

@@ -127,7 +127,10 @@ def mutate_json(data: bytes, draw: random.Random) -> bytes:
     """A JSON file: another value in half of the cases, other bytes in the rest."""
     if draw.random() < 0.3:
         return mutate_bytes(data, draw)
-    changed = mutate_value(json.loads(data), draw)
+    try:
+        changed = mutate_value(json.loads(data), draw)
+    except (ValueError, RecursionError):  # it is damaged already
+        return mutate_bytes(data, draw)
     for _ in range(draw.randint(0, 2)):
         changed = mutate_value(changed, draw)
     return json.dumps(changed).encode()

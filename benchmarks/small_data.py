@@ -25,3 +25,13 @@ def write_digits(folder: Path, count: int = 120, name: str = "cmnist") -> Path:
         rows.append((file, split, label, "ab"[label % 2]))
     write_csv(folder / "metadata.csv", ("filename", "split", "y", "site"), rows)
     return folder
+
+
+def write_answers(digits: Path, path: Path) -> Path:
+    """A model's answers to these digits: a class each, which goes by the last digit of the name."""
+    lines = (digits / "metadata.csv").read_text(encoding="utf-8").splitlines()[1:]
+    names = [line.partition(",")[0] for line in lines]
+    classes = sorted({line.split(",")[2] for line in lines})
+    answers = [(name, classes[index % len(classes)]) for index, name in enumerate(names)]
+    write_csv(path, ("image", "prediction"), answers)
+    return path

@@ -7,7 +7,8 @@ grid of `compare` or `reproduce`, on one thread or with all cores, is started, k
 (all its processes, the first alone, another alone), damaged now and then, and started again with
 the same command; when it is done it is shown, reported, evaluated, exported, and the export asked.
 Every command must end well or in one of the package's own messages with something to do about it;
-what the message says to delete is deleted. Exit code 0 only when nothing else happened.
+what the message says to delete is deleted, and --force is given where it says so. Exit code 0 only
+when nothing else happened.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from killed_process import (
     kill_other,
     use_all_cores,
 )
-from small_data import write_digits
+from small_data import write_answers, write_digits
 
 LEFT_ALONE = {
     # what decides how long a run takes, where it computes, and what it is called
@@ -103,13 +104,16 @@ class Soak:
         self.figures: Counter[str] = Counter()
         self.faults: list[str] = []
         self.digits = write_digits(work / "digits")
+        self.answers = write_answers(self.digits, work / "answers.csv")
         self.all_cores = False
+        self.force = False
 
     def command(
         self, words: list[str], out: Path, wait: float = 1e9, strike: Strike = kill_group
     ) -> int | None:
         """Exit code, None of a kill; what is neither is a fault."""
-        before = use_all_cores if self.all_cores else lambda: None
+        # Two even where one core is granted: the processes beside the first then share it.
+        before = partial(use_all_cores, at_least=2) if self.all_cores else lambda: None
         code = attempt(words, out, self.work / "log", wait, False, strike=strike, before=before)
         self.figures["commands"] += 1
         if code is None:
@@ -126,6 +130,7 @@ class Soak:
 
     def _obey(self, said: str, out: Path) -> None:
         """The message's advice, to the letter, where it is to delete something of this run."""
+        self.force = "--force" in said.partition("to do:")[2]
         for name in DELETE.findall(said):
             path = Path(name)
             if path.is_relative_to(out) and path != out:
@@ -147,13 +152,18 @@ class Soak:
             if time_ < 3 and out.is_dir() and any(out.rglob("*.json")) and draw.random() < 0.4:
                 damage(out, draw, fitting=False)
                 self.figures["damages"] += 1
-            code = self.command(words, out)
+            force, self.force = self.force, False  # a refusal sets it anew
+            code = self.command([*words, *(["--force"] if force else [])], out)
+            self.figures["forced"] += force
             if code != 5:
                 break
         self.figures["runs finished" if code == 0 else "runs refused"] += 1
         if code != 0:
             if code == 5:
-                self.faults.append(f"{self.seed}: the advice did not help: {' '.join(words)}")
+                said = (self.work / "log").read_text(errors="replace")[-1500:]
+                self.faults.append(
+                    f"{self.seed}: the advice did not help: {' '.join(words)}\n{said}"
+                )
             return
         if words[0] == "reproduce":
             return
@@ -170,13 +180,18 @@ class Soak:
     def draw_command(self, data: str, cache: list[str], draw: random.Random) -> list[str]:
         kind = draw.random()
         if kind < 0.15:
-            return ["scan", str(self.digits), *cache, "--seed", str(draw.randint(0, 3))]
+            more = draw.choice(([], ["--columns", "site"], ["--predictions", str(self.answers)]))
+            return ["scan", str(self.digits), *cache, "--seed", str(draw.randint(0, 3)), *more]
         if kind < 0.25:
             return [*JOBS["compare"], "--seeds", "1", *cache]
         if kind < 0.35:
             return [*JOBS["reproduce"], "--seeds", "1", *cache]
-        control = [] if draw.random() < 0.8 else ["--no-control"]
-        return ["run", data, *cache, *control, *draw_settings(self.table, draw)]
+        words = ["run", data, *cache]
+        if draw.random() < 0.2:
+            words.append("--no-control")
+        if draw.random() < 0.25:
+            words += ["--findings", draw.choice(("1", "1,2", "2"))]
+        return [*words, *draw_settings(self.table, draw)]
 
     def draw_strike(self, draw: random.Random) -> Strike:
         """Whom a kill meets; a process that works beside the first one may die alone."""

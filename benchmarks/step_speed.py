@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,7 +23,9 @@ from transformers import ViTConfig, ViTModel
 from d2cp.backbone import Backbone, backbone_from_config, load_backbone
 from d2cp.backbone.load import EMBEDDED_FOLDER
 from d2cp.config.debias import DebiasConfig
+from d2cp.debias.branch_logits import prompt_logits
 from d2cp.debias.dual_branch import DualBranch
+from d2cp.debias.loop import Batch
 
 VIT = {"image_size": 224, "patch_size": 16}
 RANDOM: dict[str, dict[str, int]] = {
@@ -36,13 +39,18 @@ RANDOM: dict[str, dict[str, int]] = {
 }
 
 
-def models(name: str, size: int) -> tuple[Backbone, Any]:
-    """The same network through the adapter and in the library's own form."""
+def models(name: str, size: int, attention: str = "sdpa") -> tuple[Backbone, Any]:
+    """The same network through the adapter and in the library's own form, with the attention that
+    the library takes for saved weights, or with `eager`, which keeps the attention maps."""
     if name in RANDOM:
         config = ViTConfig(**RANDOM[name])
-        return backbone_from_config(config), ViTModel(config, add_pooling_layer=False)
-    folder = EMBEDDED_FOLDER if name == "embedded" else name
-    return load_backbone(name), ViTModel.from_pretrained(folder, add_pooling_layer=False)
+        backbone, plain = backbone_from_config(config), ViTModel(config, add_pooling_layer=False)
+    else:
+        folder = EMBEDDED_FOLDER if name == "embedded" else name
+        backbone = load_backbone(name)
+        plain = ViTModel.from_pretrained(folder, add_pooling_layer=False)
+    plain.set_attn_implementation(attention)
+    return backbone, plain
 
 
 def plain_vpt(model: Any, prompts: Tensor, pixels: Tensor) -> Tensor:
@@ -59,11 +67,14 @@ def dual_step(backbone: Backbone, config: DebiasConfig, images: Tensor) -> Calla
     model = DualBranch.new(backbone, 2, 2, config, seed=0)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
     labels = torch.arange(len(images)) % 2
+    config = replace(config, prompt_dropout=0.0, batch_size=len(images))
+    branches = prompt_logits(model, backbone, config, seed=0)
 
     def step() -> None:
         optimizer.zero_grad()
-        logits_y, logits_a = model(backbone, images)
-        (cross_entropy(logits_y, labels) + cross_entropy(logits_a, labels)).backward()
+        for piece in branches(Batch(images, labels, 0, 0)):
+            losses = [cross_entropy(logits, labels) for logits in piece().values()]
+            torch.stack(losses).sum().backward()
         optimizer.step()
 
     return step

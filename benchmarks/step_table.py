@@ -4,8 +4,8 @@
     python benchmarks/step_table.py --rows embedded --cpu-time
 
 Each cell is a process of its own: images/s (the median of some rounds), what a step adds to the
-process's memory at its highest, the arithmetic of a step (torch's own count) over its time, and,
-by torch's profiler, that of the linear layers alone. Both are given as a share of what a large
+process's memory at its highest, the arithmetic of a step (torch's own count) over its time, and
+that of the linear layers' matrix products over theirs. Both are given as a share of what a large
 matrix product reaches in the same process.
 """
 
@@ -21,13 +21,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+import saved
 from d2cp.config.debias import DebiasConfig
 from step_speed import dual_step, models, plain_step
 
@@ -38,12 +40,14 @@ ROWS = {  # backbone, pixels, images a step, prompts a layer
     "embedded": ("embedded", 28, 128, 10),
 }
 WAYS = {"ours": "dual-branch step", "two": "two plain VPT passes", "one": "one plain branch"}
-LINEAR = ("aten::addmm", "aten::mm")
+TITLES = ("", "", "images/s", "MiB", "GFLOP", "of the peak", "linear layers", "GFLOP/s")
+LINEAR = (torch.ops.aten.addmm, torch.ops.aten.mm)
 
 
-def step_of(way: str, row: str) -> Callable[[], None]:
+def step_of(way: str, row: str, attention: str, keep_patches: float) -> Callable[[], None]:
     name, size, batch, length = ROWS[row]
-    backbone, vit = models(name, size)
+    backbone, vit = models(name, size, attention)
+    backbone.thinned(keep_patches)
     config = DebiasConfig(prompt_length=length)
     images = torch.rand(batch, 3, size, size)
     if way == "ours":
@@ -66,27 +70,43 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def linear_rate(step: Callable[[], None]) -> float:
+class LinearLayers(TorchDispatchMode):
+    """Time and arithmetic of matrix products, forwards and backwards, by the benchmark's clock."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self.clock, self.seconds, self.flops = clock, 0.0, 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket not in LINEAR:
+            return func(*args, **(kwargs or {}))
+        began = self.clock()
+        out = func(*args, **(kwargs or {}))
+        self.seconds += self.clock() - began
+        left, right = args[-2], args[-1]
+        self.flops += 2 * left.shape[0] * left.shape[1] * right.shape[1]
+        return out
+
+
+def linear_rate(step: Callable[[], None], clock: Callable[[], float]) -> float:
     """FLOP/s within the linear layers' matrix products."""
-    with profile(activities=[ProfilerActivity.CPU], with_flops=True, record_shapes=True) as seen:
+    with LinearLayers(clock) as seen:
         step()
-    found = [e for e in seen.key_averages() if e.key in LINEAR]
-    return sum(e.flops for e in found) / (sum(e.self_cpu_time_total for e in found) * 1e-6)
+    return seen.flops / seen.seconds
 
 
-def worker(way: str, row: str, rounds: int, threads: int, cpu_time: bool) -> None:
-    clock = time.process_time if cpu_time else time.perf_counter
-    torch.set_num_threads(threads)
+def worker(way: str, row: str, args: argparse.Namespace) -> None:
+    clock = time.process_time if args.cpu_time else time.perf_counter
+    torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     peak = matmul_peak(clock)
-    step = step_of(way, row)
+    step = step_of(way, row, args.attention, args.keep_patches)
     before = resident()
-    step()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     with FlopCounterMode(display=False) as counted:
         step()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     times = []
-    for _ in range(rounds):
+    for _ in range(args.rounds):
         began = clock()
         step()
         times.append(clock() - began)
@@ -96,7 +116,7 @@ def worker(way: str, row: str, rounds: int, threads: int, cpu_time: bool) -> Non
         "rate": ROWS[row][2] / seconds,
         "memory": max(0, memory) / 2**20,
         "share": counted.get_total_flops() / seconds / peak,
-        "linear": linear_rate(step) / peak,
+        "linear": linear_rate(step, clock) / peak,
         "gflop": counted.get_total_flops() / 1e9,
         "peak": peak / 1e9,
     }
@@ -111,29 +131,44 @@ def main() -> None:
     parser.add_argument(
         "--cpu-time", action="store_true", help="count CPU seconds: for a machine others use too"
     )
+    parser.add_argument(
+        "--attention",
+        choices=["sdpa", "eager"],
+        default="sdpa",
+        help="of the plain ways: torch's kernel, or written out, with its maps kept",
+    )
+    saved.option(parser)
+    parser.add_argument(
+        "--keep-patches", type=float, default=1.0, help="of ours: debias.keep_patches"
+    )
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--worker", nargs=2, metavar=("WAY", "ROW"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return worker(*args.worker, args.rounds, args.threads, args.cpu_time)
+        return worker(*args.worker, args)
     unit = "CPU seconds" if args.cpu_time else "seconds"
     table = Table(
         title=f"stage 2 step, {args.threads} threads, by {unit}; ours over the plain ways"
     )
-    for title in ("", "", "images/s", "MiB", "GFLOP", "of the peak", "linear layers", "GFLOP/s"):
+    for title in TITLES:
         table.add_column(title, justify="right" if title else "left")
+    lines = []
     for row in args.rows:
         found = {}
-        for way in WAYS:
+        for way in args.ways:
             words = [sys.executable, __file__, "--worker", way, row, "--rounds", str(args.rounds)]
             words += ["--threads", str(args.threads), *["--cpu-time"] * args.cpu_time]
+            words += ["--attention", args.attention, "--keep-patches", str(args.keep_patches)]
             done = subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE)
             found[way] = json.loads(done.stdout.splitlines()[-1])
-        ours = found["ours"]
+        ours = found.get("ours")
         for way, x in found.items():
-            ratio = "" if way == "ours" else f" ({ours['rate'] / x['rate']:.2f}×)"
-            less = "" if way == "ours" else f" ({ours['memory'] / max(1, x['memory']):.2f}×)"
-            table.add_row(
-                row if way == "ours" else "",
+            ratio, less = "", ""
+            if ours and way != "ours":
+                ratio = f" ({ours['rate'] / x['rate']:.2f}×)"
+                less = f" ({ours['memory'] / max(1, x['memory']):.2f}×)"
+            line = (
+                row if way == args.ways[0] else "",
                 WAYS[way],
                 f"{x['rate']:.1f}{ratio}",
                 f"{x['memory']:.0f}{less}",
@@ -142,7 +177,12 @@ def main() -> None:
                 f"{100 * x['linear']:.0f}%",
                 f"{x['peak']:.0f}",
             )
+            lines.append(line)
+            table.add_row(*line)
     Console(width=120).print(table)
+    about = f"{args.threads} thread(s), by {unit}; in brackets: ours over that row"
+    made = {"": saved.table(TITLES, lines)}
+    saved.save(args.save, seeds=[0], selection="", tables=made, about=about)
 
 
 if __name__ == "__main__":
