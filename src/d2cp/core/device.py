@@ -3,10 +3,12 @@ objects."""
 
 from __future__ import annotations
 
+import atexit
 import os
 from datetime import timedelta
 
 import torch
+import torch.distributed as dist
 from accelerate import Accelerator, PartialState
 from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs
@@ -44,6 +46,8 @@ def use_device(name: str | None = None) -> None:
             remedy=f"--device {device.type}, and CUDA_VISIBLE_DEVICES to choose among them",
         )
     state = PartialState(cpu=on_cpu, timeout=WAIT)
+    if state.num_processes > 1:
+        atexit.register(_part)
     if asked != state.num_processes:
         raise ConfigError(
             f"{asked} processes were started, but they cannot work together on {state.device}",
@@ -52,6 +56,13 @@ def use_device(name: str | None = None) -> None:
         )
     if device is not None and state.num_processes == 1:
         state.device = device
+
+
+def _part() -> None:
+    """Leave the other processes while the interpreter still lives: a thread of theirs that wants
+    something of an interpreter on its way out ends the process with SIGABRT."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _same(wanted: torch.device, current: torch.device) -> bool:
