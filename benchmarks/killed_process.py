@@ -173,7 +173,10 @@ def checkpoints_every_step() -> None:
 
 
 def import_everything() -> None:
+    """And compute with one thread from here on: a fork of a process whose OpenMP threads have once
+    worked waits for them for ever."""
     import sklearn.linear_model
+    import torch
     import transformers
 
     import d2cp.api
@@ -182,3 +185,4 @@ def import_everything() -> None:
     import d2cp.reproduce.run_cell
 
     assert sklearn.linear_model and transformers and d2cp.api
+    torch.set_num_threads(1)
