@@ -40,17 +40,27 @@ from scipy.stats import spearmanr
 import d2cp.scan.lenses.patches as patch_code
 import d2cp.scan.lenses.saturation as saturation_code
 import d2cp.scan.lenses.simple as plain_code
+import d2cp.scan.lenses.templates as template_code
 import d2cp.scan.lenses.tint as tint_code
 import d2cp.scan.properties as word_code
 from d2cp.config.scan import ScanConfig
 from d2cp.data.source import Stamp
 from d2cp.data.table import Table
 from d2cp.mine.quality import concept_auroc
-from d2cp.scan.bank import PATCHES, PLAIN, Bank, batches
+from d2cp.scan.bank import (
+    COARSE,
+    PATCHES,
+    PLAIN,
+    REPEATED,
+    TEMPLATE_IMAGES,
+    Bank,
+    bank_of,
+    batches,
+)
 from d2cp.scan.eyes import Features
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.lenses import simple
-from d2cp.scan.lenses.patches import learn_dictionary
+from d2cp.scan.lenses.templates import to_fine
 from d2cp.scan.properties import properties
 from d2cp.scan.scanner import scan
 from planting import HELD_ASIDE, balanced_rows, correlated_rows, digit_photo, draw_cues, draw_splits
@@ -91,10 +101,8 @@ class Material:
             cues = key.split("+") if key else []
             files = [self.file(i, cues if n % 2 else []) for n, i in enumerate(some)]
             images = torch.stack([_tensor(f) for f in files])
-            coarse = simple.shrink(images, 72)
-            side = coarse.shape[-1]
-            sides = (round(side / 7.2), round(side / 5))
-            self.banks[key] = Bank(tuple(learn_dictionary(coarse, p, 200, 0) for p in sides))
+            fine = to_fine(images)[:: max(1, len(images) // TEMPLATE_IMAGES)]
+            self.banks[key] = bank_of(simple.shrink(images, COARSE), fine, 200, 0)
         return self.banks[key]
 
     def file(self, number: int, cues: Sequence[str]) -> bytes:
@@ -124,9 +132,10 @@ class Material:
 
         plain_files, patch_files = (plain_code, saturation_code, tint_code), (patch_code,)
         patches = self._kept(files, name, "patches", patch_files, through(PATCHES))
+        repeated = self._kept(files, name, "repeated", (template_code,), through((REPEATED,)))
         plain = self._kept(files, name[1:], "plain", plain_files, through(PLAIN))
         words = self._kept(files, name[1:], "words", (word_code, plain_code), properties)
-        return patches | plain, words
+        return repeated | patches | plain, words
 
     def _kept(
         self,

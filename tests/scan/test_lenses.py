@@ -10,6 +10,7 @@ from d2cp.scan.bank import Bank
 from d2cp.scan.lenses import saturation, simple, tint
 from d2cp.scan.lenses.file_properties import facts_matrix, read_facts
 from d2cp.scan.lenses.patches import EPSILON, STRIDE, learn_dictionary
+from few_templates import few_templates
 
 
 def noise(n=6, side=36, seed=0):
@@ -35,7 +36,7 @@ def test_a_local_pattern_is_found_wherever_it_is():
     stamp = torch.zeros(3, 5, 5)
     stamp[:, 2] = 1
     stamped = stamp.repeat(1, 7, 7)[:, :34, :34][None]
-    bank = Bank((learn_dictionary(stamped, 5, 40, seed=0, patches=500),))
+    bank = Bank((learn_dictionary(stamped, 5, 40, seed=0, patches=500),), few_templates())
     one, two = images.clone(), images.clone()
     one[0, :, 4:9, 4:9] = stamp
     two[0, :, 20:25, 24:29] = stamp

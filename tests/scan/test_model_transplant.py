@@ -9,6 +9,7 @@ from d2cp.scan.bank import Bank
 from d2cp.scan.finding import Finding, Reader, Scan
 from d2cp.scan.lenses.patches import learn_dictionary
 from d2cp.scan.model_transplant import case_of, model_transplants, scaled
+from few_templates import few_templates
 
 SIDE = 24
 
@@ -31,7 +32,7 @@ class Store:
 def scanned():
     value = np.arange(80) % 2
     images = torch.rand(4, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
-    bank = Bank((learn_dictionary(images, 4, 2, 0, patches=50),))
+    bank = Bank((learn_dictionary(images, 4, 2, 0, patches=50),), few_templates())
     scores = (2.0 * value - 1)[:, None].astype(np.float32)
     empty = {"colour": np.zeros(0, np.float32)}
     moved = {"flips": 1.0, "control": 0.0, "gap": 1.0, "towards": 1, "pairs": 64}
@@ -57,7 +58,7 @@ def test_flips_of_a_model_that_leans_and_of_one_that_does_not(scanned):
 
     rows = np.arange(80)
     before = answer(torch.from_numpy(store[rows]).permute(0, 3, 1, 2) / 255)
-    moved = model_transplants(found, finding, store, store, rows, before, answer, 0)
+    moved = model_transplants(found, finding, store, rows, before, answer, 0)
     assert moved["towards"] == 1 and moved["pairs"] == 40
     assert moved["erm"]["flips"] == 1 and moved["erm"]["control"] == 0
     assert moved["d2cp"]["gap"] == 0 and moved["d2cp"]["interval"][0] < 0
@@ -73,7 +74,7 @@ def test_a_model_that_says_so_anyway_has_no_say(scanned):
     def answer(images):
         return {"d2cp": np.ones(len(images), int)}
 
-    moved = model_transplants(found, finding, store, store, rows, before, answer, 0)
+    moved = model_transplants(found, finding, store, rows, before, answer, 0)
     assert moved["d2cp"]["gap"] is None and moved["d2cp"]["images"] == 0
     assert transplant_sentence(moved, ("land", "water")) == ""
 

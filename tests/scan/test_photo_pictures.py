@@ -13,6 +13,7 @@ from d2cp.scan.pairs import matched_pairs, without_direction
 from d2cp.scan.patch_heat import largest_drop, mean_drop, touching
 from d2cp.scan.transplant import telling_windows, window_of
 from d2cp.scan.transplants import frame
+from few_templates import few_templates
 
 SMALL = Bank(
     (
@@ -23,7 +24,8 @@ SMALL = Bank(
             0,
             patches=50,
         ),
-    )
+    ),
+    few_templates(),
 )
 
 
@@ -57,7 +59,8 @@ def test_heat_of_a_layout_lens_is_where_its_weights_are(side: int) -> None:
 def test_the_telling_window_covers_what_the_score_reads() -> None:
     """Grey pictures with a patch that one entry of the dictionary was made of, at a known place."""
     bank = Bank(
-        (learn_dictionary(torch.rand(6, 3, 72, 72, generator=_drawn(0)), 10, 8, 0, patches=400),)
+        (learn_dictionary(torch.rand(6, 3, 72, 72, generator=_drawn(0)), 10, 8, 0, patches=400),),
+        few_templates(),
     )
     weight = np.zeros(8)
     weight[3] = 1.0

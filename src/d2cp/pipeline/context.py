@@ -43,7 +43,7 @@ class Context:
     tensorboard: bool = False
     place: Place | None = None
     take: Take = lambda name, inputs: False  # an artifact that was made ahead
-    _stores: dict[int, ImageStore] = field(default_factory=dict)
+    _stores: dict[tuple[int, str], ImageStore] = field(default_factory=dict)
 
     @cached_property
     def log(self) -> MetricsLog:
@@ -54,14 +54,15 @@ class Context:
         """The table without true attributes: what the stages that learn are handed."""
         return self.table.without_attribute()
 
-    def images(self, size: int) -> ImageStore:
+    def images(self, size: int, resize: str = "cover") -> ImageStore:
         """All rows of the table as size x size squares."""
-        if size not in self._stores:
-            table, store = load_images(self.table, size, self.cache_dir, quiet=self.quiet)
+        key = size, resize
+        if key not in self._stores:
+            table, store = load_images(self.table, size, self.cache_dir, resize, quiet=self.quiet)
             if len(table) != len(self.table):
                 raise RuntimeError("a row that was readable at one size is not at another")
-            self._stores[size] = store
-        return self._stores[size]
+            self._stores[key] = store
+        return self._stores[key]
 
     def inputs(self, name: str, details: Any = None, *, without: Collection[str] = ()) -> str:
         """The identity of all that a stage's result depends on: as declared in `stages`, and

@@ -44,12 +44,10 @@ def add_transplants(
     device = process_state().device
     classifiers = {METHOD[k]: m.trained.classifier().to(device) for k, m in models.items()}
     answer = answering(classifiers, backbone, config.image_size)
-    scanned, seen = context.images(scan.size), context.images(config.resize)
+    seen = context.images(config.resize)
     rows = _fresh(context)
     for entry, finding in zip(relied["findings"][:TESTED], scan.findings, strict=False):
-        moved = model_transplants(
-            scan, finding, scanned, seen, rows, before, answer, context.config.seed
-        )
+        moved = model_transplants(scan, finding, seen, rows, before, answer, context.config.seed)
         if moved is not None:
             moved["sentence"] = transplant_sentence(moved, context.table.class_names)
         entry["transplant"] = moved

@@ -73,7 +73,7 @@ def open_run(
             tensorboard=tensorboard,
             place=place,
         )
-        context._stores[store.size] = store
+        context._stores[store.size, "cover"] = store
         identity = fingerprint([readable.fingerprint(), store.key])
         if is_main():
             recorded = {} if place is None else place.record()

@@ -16,6 +16,7 @@ from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
 from d2cp.errors import DataError
 from d2cp.pipeline.context import Context
+from d2cp.scan.bank import IMAGE_LENSES
 from d2cp.scan.batched import Ints
 from d2cp.scan.details import DETAILS, add_details
 from d2cp.scan.eyes import Features, StoreEyes
@@ -30,7 +31,7 @@ def scan_stage(context: Context) -> Scan:
     """What the lenses find; no true attribute is read. An unchanged scan is read back."""
     config = ScanConfig.of(context.config.scan, context.config.seed)
     columns = _columns(context)
-    inputs = context.inputs("scan", [columns, DETAILS])
+    inputs = context.inputs("scan", [columns, DETAILS, IMAGE_LENSES])
 
     def make(folder: Path) -> None:
         table, store = context.blind, _images(context)
@@ -77,8 +78,11 @@ class _Watched(StoreEyes):
 
 
 def _images(context: Context) -> ImageStore:
+    """Whole pictures, both sides made equally long: stamps are in corners, and a square from the
+    middle has lost them."""
     source, size = context.table.source, context.config.scan.size
-    return context.images(source.side if isinstance(source, ColouredSource) else size)
+    side = source.side if isinstance(source, ColouredSource) else size
+    return context.images(side, "stretch")
 
 
 def _columns(context: Context) -> dict[str, list[str]]:

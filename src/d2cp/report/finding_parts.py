@@ -17,6 +17,8 @@ from d2cp.report.words import count
 from d2cp.scan.details import DETAILS
 
 LENS_WORDS = {
+    "repeated detail": "A piece of the picture that recurs nearly unchanged in others: a label, a "
+    "logo, a time stamp, a ruler.",
     "local pattern": "Something small, anywhere in the picture: a mark, a label, an object beside "
     "the one you mean.",
     "texture": "What the picture is made of all over: grass, water, grain.",

@@ -15,6 +15,7 @@ from d2cp.scan.batched import Arrays, Ints
 from d2cp.scan.lenses import simple
 from d2cp.scan.lenses.patches import Dictionary, learn_dictionary
 from d2cp.scan.lenses.saturation import saturation
+from d2cp.scan.lenses.templates import Templates, learn_templates, to_fine
 from d2cp.scan.lenses.tint import tint
 from d2cp.scan.workers import each
 
@@ -23,6 +24,8 @@ TOGETHER = 16 * 144 * 144
 COARSE = 72
 """Side at which patterns are looked for; finer detail is the sharpness lens's."""
 PATCHES = ("local pattern", "texture")
+REPEATED = "repeated detail"
+TEMPLATE_IMAGES = 400
 PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "colour": simple.colour,
     "tint": tint,
@@ -31,7 +34,7 @@ PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "sharpness": simple.sharpness,
     "border": simple.border,
 }
-IMAGE_LENSES = (*PATCHES, *PLAIN)
+IMAGE_LENSES = (REPEATED, *PATCHES, *PLAIN)
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,14 @@ class Bank:
     """The lenses that look at pixels. Nothing in it depends on a label."""
 
     dictionaries: tuple[Dictionary, ...]
+    templates: Templates
 
     def features(self, images: Tensor, lenses: Collection[str] = IMAGE_LENSES) -> dict[str, Tensor]:
         """Features [B, D] of images [B, 3, S, S] in [0, 1], for each of `lenses` that looks at
         pixels."""
         found = self._patches(images) if any(name in lenses for name in PATCHES) else {}
+        if REPEATED in lenses:
+            found[REPEATED] = self.templates.largest(to_fine(images))
         return found | {name: look(images) for name, look in PLAIN.items() if name in lenses}
 
     def _patches(self, images: Tensor) -> dict[str, Tensor]:
@@ -56,20 +62,22 @@ class Bank:
         return {"local pattern": torch.cat(largest, dim=1), "texture": torch.cat(mean, dim=1)}
 
     def arrays(self) -> Arrays:
+        parts = {f"dictionary{i}": part.arrays() for i, part in enumerate(self.dictionaries)}
+        parts["templates"] = self.templates.arrays()
         return {
-            f"dictionary{i}.{name}": array
-            for i, dictionary in enumerate(self.dictionaries)
-            for name, array in dictionary.arrays().items()
+            f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()
         }
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Bank:
+        def part(name: str) -> Arrays:
+            return {k.split(".")[1]: v for k, v in arrays.items() if k.startswith(f"{name}.")}
+
         count = sum(name.endswith(".basis") for name in arrays)
-        parts = (
-            {k.split(".")[1]: v for k, v in arrays.items() if k.startswith(f"dictionary{i}.")}
-            for i in range(count)
+        return cls(
+            tuple(Dictionary.from_arrays(part(f"dictionary{i}")) for i in range(count)),
+            Templates.from_arrays(part("templates")),
         )
-        return cls(tuple(Dictionary.from_arrays(part) for part in parts))
 
 
 def batches(rows: Ints, size: int) -> list[Ints]:
@@ -79,11 +87,21 @@ def batches(rows: Ints, size: int) -> list[Ints]:
 
 
 def learn_bank(store: ImageStore, rows: Ints, centres: int, seed: int) -> Bank:
-    """Patch dictionaries from the images of `rows`; no label is needed."""
-    images = torch.cat([simple.shrink(read(store, r), COARSE) for r in batches(rows, store.size)])
-    side = images.shape[-1]
+    """Patch dictionaries and templates from the images of `rows`; no label is needed."""
+    coarse, fine = [], []
+    for part in batches(rows, store.size):
+        images = read(store, part)
+        coarse.append(simple.shrink(images, COARSE))
+        fine.append(to_fine(images))
+    return bank_of(torch.cat(coarse), torch.cat(fine)[:TEMPLATE_IMAGES], centres, seed)
+
+
+def bank_of(coarse: Tensor, fine: Tensor, centres: int, seed: int) -> Bank:
+    """From pictures [N, 3, S, S] of about COARSE pixels a side, and grey ones [N, S, S]."""
+    side = coarse.shape[-1]
     sides = (round(side / 7.2), round(side / 5))
-    return Bank(tuple(each(lambda side: learn_dictionary(images, side, centres, seed), sides)))
+    dictionaries = each(lambda side: learn_dictionary(coarse, side, centres, seed), sides)
+    return Bank(tuple(dictionaries), learn_templates(fine, centres, seed))
 
 
 def read(store: ImageStore, rows: Ints) -> Tensor:

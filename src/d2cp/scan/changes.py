@@ -64,6 +64,8 @@ def _middle(images: Tensor) -> Tensor:
     return line[:, None] & line
 
 
+WINDOWS = ("repeated detail", "local pattern")
+"""Lenses whose transplant is a window of the donor."""
 CHANGES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "colour": give_colour,
     "tint": give_tint,

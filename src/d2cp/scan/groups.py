@@ -51,6 +51,7 @@ PLAINEST = (
     "border",
     "texture",
     "layout",
+    "repeated detail",
     "local pattern",
 )
 """Lenses that look at pixels, from the one that can see least. Patches have colours too, so that a

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from d2cp.core.rng import numpy_generator
 from d2cp.data.store import ImageStore
 from d2cp.scan.bank import read
 from d2cp.scan.batched import Ints
-from d2cp.scan.changes import CHANGES
+from d2cp.scan.changes import CHANGES, WINDOWS
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.transplant import (
@@ -56,7 +57,7 @@ class Case:
 def case_of(finding: Finding, rows: Ints, seed: int) -> Case | None:
     """Pairs among `rows`; None where the cue is not in the pixels or was not tested."""
     tested = finding.evidence.get("transplant", {})
-    if finding.lens != "local pattern" and finding.lens not in CHANGES:
+    if finding.lens not in WINDOWS and finding.lens not in CHANGES:
         return None
     if not tested.get("pairs"):
         return None
@@ -76,19 +77,19 @@ def transplanted(
     case: Case,
     found: Scan,
     finding: Finding,
-    scanned: ImageStore,
     seen: ImageStore,
     part: slice,
     draw: np.random.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Recipients with the cue, and with the control, at the size of `seen`, the model's images;
-    windows are chosen at the size of the scan."""
+    """Recipients with the cue, and with the control, as `seen` by the model; windows are chosen in
+    what it sees of the donors, at the size of the scan."""
     plain, given = read(seen, case.recipients[part]), read(seen, case.donors[part])
-    if case.lens != "local pattern":
+    if case.lens not in WINDOWS:
         change = CHANGES[case.lens]
         friends = read(seen, case.friends[part])
         return change(plain, given).clamp(0, 1), change(plain, friends).clamp(0, 1)
-    small = read(scanned, case.donors[part])
+    size = (found.size, found.size)
+    small = F.interpolate(given, size, mode="bilinear", antialias=True).clamp(0, 1)
     telling = telling_windows(found.bank, finding.reader, small, case.side)
     both = (telling, random_windows(len(small), small.shape[-1], draw))
     cue, control = (paste(plain, given, scaled(c, small, plain)) for c in both)
@@ -108,7 +109,6 @@ def scaled(corners: Corners, small: Tensor, large: Tensor) -> Corners:
 def model_transplants(
     found: Scan,
     finding: Finding,
-    scanned: ImageStore,
     seen: ImageStore,
     rows: Ints,
     before: Mapping[str, Ints],
@@ -125,7 +125,7 @@ def model_transplants(
     over: dict[str, list[Any]] = {}
     for start in range(0, len(case.recipients), BATCH):
         part = slice(start, start + BATCH)
-        made = transplanted(case, found, finding, scanned, seen, part, draw)
+        made = transplanted(case, found, finding, seen, part, draw)
         with torch.no_grad():
             answers = [answer(images) for images in made]
         for name in answers[0]:

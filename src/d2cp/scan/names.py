@@ -11,6 +11,7 @@ from d2cp.scan.changes import WHOLE_PICTURE
 
 # Lens → how it is said, and the properties that may follow it.
 TITLES = {
+    "repeated detail": "repeated detail",
     "local pattern": "local pattern",
     "texture": "texture",
     "colour": "overall colour",
@@ -22,6 +23,7 @@ TITLES = {
     "file": "file property",
 }
 PROPERTIES: dict[str, tuple[str, ...]] = {
+    "repeated detail": (),
     "local pattern": (),
     "texture": ("rough", "bright"),
     "colour": ("red", "green", "blue", "bright", "saturated", "contrasty"),

@@ -6,16 +6,19 @@ So every window is left out exactly, without looking at the picture again.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from d2cp.scan.bank import COARSE, Bank
+from d2cp.scan.bank import COARSE, REPEATED, Bank
 from d2cp.scan.finding import Reader
 from d2cp.scan.lenses.patches import STRIDE
 from d2cp.scan.lenses.simple import shrink
+from d2cp.scan.lenses.templates import to_fine
 
-PATCH_LENSES = ("local pattern", "texture")
+PATCH_LENSES = (REPEATED, "local pattern", "texture")
 WINDOW = 0.2
 """Side of the windows left out, as a share of the picture's."""
 
@@ -24,22 +27,51 @@ WINDOW = 0.2
 def patch_heat(bank: Bank, reader: Reader, images: Tensor, sides: list[int]) -> Tensor:
     """[B, S, S]: at each pixel the falls of the score towards `sides[i]`, summed over the windows
     that cover it; a rise counts as nothing."""
-    coarse = shrink(images, COARSE)
-    side = coarse.shape[-1]
-    window = max(2, round(side * WINDOW))
-    corners = torch.arange(0, side - window + 1, STRIDE)
-    fall = torch.zeros(len(images), len(corners), len(corners))
-    start = 0
-    for dictionary in bank.dictionaries:
-        answer = dictionary.responses(coarse)
-        part = slice(start, start + answer.shape[1])
-        start = part.stop
-        first, last = touching(corners, window, dictionary.side, answer.shape[-1])
-        for lens, drop in (("local pattern", largest_drop), ("texture", mean_drop)):
-            if lens in reader.weight:
-                weight = _towards(reader, lens, sides)[:, part]
-                fall += drop(answer, weight, first, last)
-    return _spread(fall.clamp(min=0), window, side, images.shape[-1])
+    heat = torch.zeros(len(images), *images.shape[2:])
+    if REPEATED in reader.weight:
+        fine = to_fine(images)
+        falls = Falls(len(images), fine.shape[-1])
+        answer, weight = bank.templates.responses(fine), _towards(reader, REPEATED, sides)
+        falls.add(answer, bank.templates.side, [(largest_drop, weight)])
+        heat += falls.spread(images.shape[-1])
+    kinds = (("local pattern", largest_drop), ("texture", mean_drop))
+    if any(lens in reader.weight for lens, _ in kinds):
+        coarse = shrink(images, COARSE)
+        falls, start = Falls(len(images), coarse.shape[-1]), 0
+        for dictionary in bank.dictionaries:
+            answer = dictionary.responses(coarse)
+            part = slice(start, start + answer.shape[1])
+            start = part.stop
+            drops = [
+                (drop, _towards(reader, lens, sides)[:, part])
+                for lens, drop in kinds
+                if lens in reader.weight
+            ]
+            falls.add(answer, dictionary.side, drops)
+        heat += falls.spread(images.shape[-1])
+    return heat
+
+
+Drop = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+class Falls:
+    """The falls of the score, for every window of pictures of `side` pixels."""
+
+    def __init__(self, pictures: int, side: int) -> None:
+        self.side, self.window = side, max(2, round(side * WINDOW))
+        self.corners = torch.arange(0, side - self.window + 1, STRIDE)
+        self.total = torch.zeros(pictures, len(self.corners), len(self.corners))
+
+    def add(self, answer: Tensor, patch: int, drops: Sequence[tuple[Drop, Tensor]]) -> None:
+        """Of responses [B, K, h, w] of patches of so many pixels, each with its weights [B, K]."""
+        first, last = touching(self.corners, self.window, patch, answer.shape[-1])
+        for drop, weight in drops:
+            self.total += drop(answer, weight, first, last)
+
+    def spread(self, size: int) -> Tensor:
+        """Over the pixels of pictures of `size`: [B, size, size]."""
+        return _spread(self.total.clamp(min=0), self.window, self.side, size)
 
 
 def touching(corners: Tensor, window: int, patch: int, places: int) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ from d2cp.data.table import Table
 from d2cp.disentangle.canvas import Grid, heat_over, save_png
 from d2cp.scan.bank import IMAGE_LENSES, read
 from d2cp.scan.batched import Doubles, Floats, Ints
+from d2cp.scan.changes import WINDOWS
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.heat import heat_maps
@@ -36,6 +37,7 @@ USUAL = 128
 """Training images whose mean is the usual picture."""
 SHOWN = 5
 GIVEN = {
+    "repeated detail": "the framed window",
     "local pattern": "the framed window",
     "colour": "the overall colour",
     "tint": "the tint",
@@ -238,7 +240,7 @@ def _best_transplant(subject: Subject) -> tuple[str, list[Shown]]:
     """By the finding's first lens, or as a window where local patterns are read too and carry the
     answer further."""
     best: tuple[str, list[Shown]] = ("", [])
-    for lens in dict.fromkeys((subject.finding.lens, "local pattern")):
+    for lens in dict.fromkeys((subject.finding.lens, *WINDOWS)):
         if lens not in subject.finding.lenses:
             continue
         tried = try_transplants(

@@ -19,7 +19,7 @@ from torch import Tensor
 from d2cp.core.rng import numpy_generator
 from d2cp.scan.bank import Bank
 from d2cp.scan.batched import Floats, Ints
-from d2cp.scan.changes import CHANGES, WHOLE_PICTURE, give_middle
+from d2cp.scan.changes import CHANGES, WHOLE_PICTURE, WINDOWS, give_middle
 from d2cp.scan.eyes import Eyes
 from d2cp.scan.finding import Reader
 from d2cp.scan.patch_heat import patch_heat
@@ -101,7 +101,7 @@ def transplant_test(
 
     def flipped(job: Tries) -> tuple[int, int, list[Corner]]:
         corners: list[Corner] = []
-        if lens == "local pattern":
+        if lens in WINDOWS:
             corners = telling_windows(eyes.bank, reader, eyes.images(job.donors), job.side)
         cue, other = (
             int((values_of(s, threshold) == job.side).sum())
@@ -173,7 +173,7 @@ def _pair(
             other = plain + other_lenses(reader, tabled, job.friends)
         return cue.numpy(), other.numpy()
     given = eyes.images(job.donors)
-    if lens == "local pattern":
+    if lens in WINDOWS:
         changed = paste(images, given, corners)
         compared = paste(images, given, job.corners)
     else:

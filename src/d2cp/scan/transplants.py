@@ -13,7 +13,7 @@ from d2cp.core.rng import numpy_generator
 from d2cp.data.store import ImageStore
 from d2cp.scan.bank import read
 from d2cp.scan.batched import Doubles, Floats, Ints
-from d2cp.scan.changes import CHANGES
+from d2cp.scan.changes import CHANGES, WINDOWS
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.transplant import (
     other_lenses,
@@ -51,7 +51,7 @@ def try_transplants(
 ) -> list[Shown]:
     """Tries among `rows`, from sure donors of the value that carries the cue to pictures of any
     other value, by the transplant of `lens`. Nothing where the cue is not in the pixels."""
-    if lens != "local pattern" and lens not in CHANGES:
+    if lens not in WINDOWS and lens not in CHANGES:
         return []
     value = finding.value[rows]
     side = int(finding.evidence.get("transplant", {}).get("towards", value.max(initial=0)))
@@ -65,7 +65,7 @@ def try_transplants(
     taken, given = read(store, recipients), read(store, donors)
     extra = other_lenses(finding.reader, found.table_features, recipients)
     framed = _bytes(given)
-    if lens == "local pattern":
+    if lens in WINDOWS:
         corners = telling_windows(found.bank, finding.reader, given, side)
         made = paste(taken, given, corners)
         framed = np.stack(
