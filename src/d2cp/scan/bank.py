@@ -25,7 +25,7 @@ COARSE = 72
 """Side at which patterns are looked for; finer detail is the sharpness lens's."""
 PATCHES = ("local pattern", "texture")
 REPEATED = "repeated detail"
-TEMPLATE_IMAGES = 400
+TEMPLATE_IMAGES = 250
 PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "colour": simple.colour,
     "tint": tint,

@@ -13,6 +13,7 @@ principal components do, and is quick.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,7 +31,7 @@ FINE = 120
 """Side at which details are looked for: at half of it the strokes of letters are gone."""
 STRIDE = 2
 """Pieces are compared at every second row and column."""
-SHARE = 4.4
+SHARE = 4.2
 """A picture is so many pieces wide."""
 FREQUENCIES = 0.45
 """Frequencies kept along a piece's side, as a share of its pixels."""
@@ -42,8 +43,8 @@ FLOOR = 0.1
 
 @dataclass(frozen=True)
 class Templates:
-    """`mean` and `spread` [M] of the frequencies of pieces of `side` pixels, over all pictures;
-    `templates` [K, M] of unit length."""
+    """`mean` and `spread` [M] of the frequencies of pieces of `side` pixels, over all pictures
+    (the spread of what is left out is infinite); `templates` [K, M] of unit length."""
 
     side: int
     mean: Tensor
@@ -52,19 +53,18 @@ class Templates:
 
     def responses(self, fine: Tensor) -> Tensor:
         """Cosine of every template with the piece at every second place: [B, K, h, w]."""
-        pieces, places = self.pieces(fine)
-        return (self.templates @ pieces).reshape(len(fine), -1, places, places)
+        answer = torch.stack([self.templates @ self.pieces(one) for one in fine])
+        places = math.isqrt(answer.shape[2])
+        return answer.unflatten(2, (places, places))
 
     def largest(self, fine: Tensor) -> Tensor:
-        """The best match in each picture: [B, K]. One picture at a time stays in the cache."""
-        pieces, _ = self.pieces(fine)
-        return torch.stack([(self.templates @ one).amax(1) for one in pieces])
+        """The best match in each picture: [B, K]."""
+        return torch.stack([(self.templates @ self.pieces(one)).amax(1) for one in fine])
 
-    def pieces(self, fine: Tensor) -> tuple[Tensor, int]:
-        """Whitened pieces of unit length [B, M, h·w], and h = w."""
-        found, places = spectra(fine, self.side)
-        white = (found - self.mean[:, None]) / self.spread[:, None]
-        return white / white.square().sum(1, keepdim=True).sqrt().clamp(min=1e-3), places
+    def pieces(self, picture: Tensor) -> Tensor:
+        """Whitened pieces of unit length [M, h·w] of one picture, which stay in a core's cache."""
+        white = (spectra(picture, self.side) - self.mean[:, None]) / self.spread[:, None]
+        return white / torch.linalg.vector_norm(white, dim=0).clamp(min=1e-3)
 
     def arrays(self) -> Arrays:
         parts = {"mean": self.mean, "spread": self.spread, "templates": self.templates}
@@ -85,48 +85,45 @@ def to_fine(images: Tensor) -> Tensor:
     return grey[:, 0]
 
 
-def spectra(fine: Tensor, side: int) -> tuple[Tensor, int]:
-    """Frequencies of every second piece, relative to its contrast: [B, M, h·w], and h = w."""
-    along, keep = _transform(fine.shape[-1], side)
-    places, count = along.shape[:2]
-    flat = along.flatten(0, 1)
-    both = (flat @ fine @ flat.T).reshape(-1, places, count, places, count)
-    found = both.permute(0, 2, 4, 1, 3).flatten(1, 2)[:, keep].flatten(2)
-    grey = fine[:, None]
-    mean, square = (F.avg_pool2d(x, side, STRIDE).flatten(2) for x in (grey, grey.square()))
+def spectra(picture: Tensor, side: int) -> Tensor:
+    """Frequencies of every second piece of a picture [S, S] along both sides, relative to its
+    contrast and size: [k², h·w]."""
+    waves, grey = _waves(side), picture[None, None]
+    down = F.conv2d(grey, waves[:, None, :, None], stride=(STRIDE, 1))  # [1, k, h, S]
+    both = F.conv2d(down[0][:, None], waves[:, None, None, :], stride=(1, STRIDE))  # [k, k, h, w]
+    mean, square = (F.avg_pool2d(x, side, STRIDE).flatten() for x in (grey, grey.square()))
     contrast = torch.sqrt((square - mean * mean).clamp(min=0) + EPSILON)
-    return found / (contrast * side), places
+    return both.flatten(2).flatten(0, 1) / (contrast * side)
 
 
 @lru_cache(maxsize=8)
-def _transform(size: int, side: int) -> tuple[Tensor, Tensor]:
-    """The cosine transform of every second stretch of `side` pixels [h, k, size], and which pairs
-    of frequencies are kept [k²]: those within a quarter circle, brightness apart."""
+def _waves(side: int) -> Tensor:
+    """The cosine transform [k, side] of `side` pixels in a line."""
     count = max(3, round(FREQUENCIES * side))
     at, frequency = torch.arange(side) + 0.5, torch.arange(count)
     waves = torch.cos(torch.pi * at * frequency[:, None] / side) * (2 / side) ** 0.5
     waves[0] *= 0.5**0.5
-    places = (size - side) // STRIDE + 1
-    along = torch.zeros(places, count, size)
-    for n in range(places):
-        along[n, :, STRIDE * n : STRIDE * n + side] = waves
+    return waves
+
+
+def left_out(side: int) -> Tensor:
+    """Pairs of frequencies [k²] that do not count: brightness, and the corner of the finest."""
+    count = len(_waves(side))
+    frequency = torch.arange(count)
     square = frequency[:, None] ** 2 + frequency**2
-    return along, ((square > 0) & (square <= (count - 0.5) ** 2)).flatten()
+    return ((square == 0) | (square > (count - 0.5) ** 2)).flatten()
 
 
-def learn_templates(
-    fine: Tensor, count: int, seed: int, *, tried: int = 1500, together: int = 8
-) -> Templates:
+def learn_templates(fine: Tensor, count: int, seed: int, *, tried: int = 2500) -> Templates:
     """From grey pictures [N, S, S]: of `tried` pieces the `count` whose best matches make two heaps
     most clearly."""
     side = max(4, round(fine.shape[-1] / SHARE))
     draw = numpy_generator(seed, f"scan/templates/{side}")
-    parts = [fine[start : start + together] for start in range(0, len(fine), together)]
-    some = torch.cat(each(lambda part: spectra(part, side)[0][:, :, ::7], parts))
-    mean = some.mean((0, 2))
-    spread = some.transpose(0, 1).flatten(1).std(1)
-    plain = Templates(side, mean, spread + FLOOR * spread.mean() + 1e-6, torch.zeros(0, len(mean)))
-    places = plain.pieces(fine[:1])[0].shape[2]
+    some = torch.cat(each(lambda one: spectra(one, side)[:, ::7], fine), dim=1)
+    mean, spread, out = some.mean(1), some.std(1), left_out(side)
+    spread = (spread + FLOOR * spread[~out].mean() + 1e-6).masked_fill(out, torch.inf)
+    plain = Templates(side, mean, spread, torch.zeros(0, len(mean)))
+    places = plain.pieces(fine[0]).shape[1]
     source = draw.integers(len(fine), size=tried)
     place = torch.from_numpy(draw.integers(places, size=tried))
     order = np.argsort(source, kind="stable")  # pictures one after the other
@@ -134,11 +131,11 @@ def learn_templates(
 
     def taken(number: int) -> Tensor:
         own = place[source == number]
-        return plain.pieces(fine[number : number + 1])[0][0][:, own].T
+        return plain.pieces(fine[number])[:, own].T
 
     candidates = torch.cat(each(taken, range(len(fine))))
     whole = Templates(side, plain.mean, plain.spread, candidates)
-    matched = torch.cat(each(whole.largest, parts)).numpy()
+    matched = torch.cat(each(whole.largest, fine.split(1))).numpy()
     matched[source, np.arange(tried)] = np.nan  # a piece is in its own picture
     best = np.argsort(-two_heaps(matched), kind="stable")[:count]
     return Templates(side, plain.mean, plain.spread, candidates[np.sort(best)])
