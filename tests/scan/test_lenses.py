@@ -1,6 +1,7 @@
 """Each lens sees what it is for."""
 
 import io
+import math
 
 import numpy as np
 import torch
@@ -58,11 +59,28 @@ def test_colour_taken_out_is_one_step_in_every_logarithm_of_saturation():
     grey = simple.luma(images)[:, None].expand_as(images)
     half = 0.5 * images + 0.5 * grey
     step = saturation.saturation(half) - saturation.saturation(images)
-    assert step.shape[1] == 19
-    sizes = torch.cat([step[:, [0, 2]], step[:, 8:12], step[:, 18:]], dim=1)
+    sizes = torch.cat([step[:, [0, 2]], step[:, 8:12], step[:, 18:19]], dim=1)
     assert torch.allclose(sizes, torch.full_like(sizes, -0.693), atol=0.06)
     back = saturation.give_saturation(half, images)
     assert torch.allclose(back, images, atol=0.02)
+
+
+def test_shares_near_the_edge_of_what_can_be_shown_against_a_count():
+    images = noise(side=16)
+    counts = len(saturation.EDGE)
+    found = saturation.saturation(images)[1, 19 : 19 + counts]
+    shares = []
+    for at in saturation.EDGE:
+        near = 0
+        for red, green, blue in images[1].flatten(1).T.tolist():
+            grey = 0.299 * red + 0.587 * green + 0.114 * blue
+            near += (grey - min(red, green, blue)) / (grey + 0.03) > at
+        shares.append(near / 256 + saturation.LEAST)
+    assert torch.allclose(found, torch.log(torch.tensor(shares)), atol=1e-4)
+    assert 0.01 < shares[4] < 0.99
+    grey = simple.luma(images)[:, None].expand_as(images)
+    half = saturation.saturation(0.5 * images + 0.5 * grey)[:, 19 + 4 : 19 + counts]
+    assert torch.allclose(half, torch.full_like(half, math.log(saturation.LEAST)))  # none beyond .5
 
 
 def test_a_tint_moves_every_statistic_of_edges_and_greys_by_its_own_size():

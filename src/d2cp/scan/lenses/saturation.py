@@ -1,7 +1,9 @@
 """How colourful a picture is, whatever its colours are.
 
 A share of the colour taken out of a picture makes every chroma smaller by the same factor: a step
-in each logarithm, which a linear reading can see over the spread that pictures have anyway.
+in each logarithm, which a linear reading can see over the spread that pictures have anyway. And it
+keeps every colour away from the edge of what can be shown, where most pictures have some: black in
+one channel, or white in one.
 """
 
 from __future__ import annotations
@@ -15,6 +17,11 @@ SIDES = (144, 72, 36)
 """Sides at which edges of chroma are held against edges of brightness."""
 QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97)
 FLOOR = 0.01
+EDGE = (0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9)
+"""How near a colour is to the edge, from 0 (grey) to 1 (on it)."""
+EXTREME = (0.9, 0.97, 0.99, 0.997)
+LEAST = 3e-4
+"""Share of a picture that counts as none."""
 
 
 def saturation(images: Tensor) -> Tensor:
@@ -26,7 +33,22 @@ def saturation(images: Tensor) -> Tensor:
     at = small.new_tensor(QUANTILES)
     for chroma in (apart, apart / (top + 0.05)):
         columns += [*torch.log(torch.quantile(chroma, at, dim=1) + FLOOR)]
-    return torch.stack([*columns, torch.log(apart.mean(1) + FLOOR)], dim=1)
+    columns += [torch.log(apart.mean(1) + FLOOR), *_near_the_edge(images)]
+    return torch.stack(columns, dim=1)
+
+
+def _near_the_edge(images: Tensor) -> list[Tensor]:
+    """How large a part of the picture is so near to either edge, and how near its nearest are."""
+    grey = luma(images)
+    black = (grey - images.amin(1)) / (grey + 0.03)
+    white = (images.amax(1) - grey) / (1 - grey + 0.03)
+    columns = []
+    for near in (black.flatten(1), white.flatten(1)):
+        columns += [torch.log((near > at).to(near.dtype).mean(1) + LEAST) for at in EDGE]
+        nearest = near.topk(max(1, round(near.shape[1] * (1 - EXTREME[0]))), dim=1).values
+        ranks = [min(nearest.shape[1] - 1, round(near.shape[1] * (1 - q))) for q in EXTREME]
+        columns += [torch.log(nearest[:, rank].clamp(min=0) + 2 * FLOOR) for rank in ranks]
+    return columns
 
 
 def _edges(images: Tensor) -> tuple[Tensor, Tensor]:
