@@ -55,7 +55,7 @@ class Templates:
         """Cosine of every template with the piece at every second place: [B, K, h, w]."""
         answer = torch.stack([self.templates @ self.pieces(one) for one in fine])
         places = math.isqrt(answer.shape[2])
-        return answer.unflatten(2, (places, places))
+        return answer.reshape(*answer.shape[:2], places, places)
 
     def largest(self, fine: Tensor) -> Tensor:
         """The best match in each picture: [B, K]."""
@@ -64,7 +64,7 @@ class Templates:
     def pieces(self, picture: Tensor) -> Tensor:
         """Whitened pieces of unit length [M, h·w] of one picture, which stay in a core's cache."""
         white = (spectra(picture, self.side) - self.mean[:, None]) / self.spread[:, None]
-        return white / torch.linalg.vector_norm(white, dim=0).clamp(min=1e-3)
+        return white / white.square().sum(0).sqrt().clamp(min=1e-3)
 
     def arrays(self) -> Arrays:
         parts = {"mean": self.mean, "spread": self.spread, "templates": self.templates}
@@ -93,7 +93,8 @@ def spectra(picture: Tensor, side: int) -> Tensor:
     both = F.conv2d(down[0][:, None], waves[:, None, None, :], stride=(1, STRIDE))  # [k, k, h, w]
     mean, square = (F.avg_pool2d(x, side, STRIDE).flatten() for x in (grey, grey.square()))
     contrast = torch.sqrt((square - mean * mean).clamp(min=0) + EPSILON)
-    return both.flatten(2).flatten(0, 1) / (contrast * side)
+    found: Tensor = both.flatten(2).flatten(0, 1) / (contrast * side)
+    return found
 
 
 @lru_cache(maxsize=8)
@@ -135,7 +136,7 @@ def learn_templates(fine: Tensor, count: int, seed: int, *, tried: int = 2500) -
 
     candidates = torch.cat(each(taken, range(len(fine))))
     whole = Templates(side, plain.mean, plain.spread, candidates)
-    matched = torch.cat(each(whole.largest, fine.split(1))).numpy()
+    matched = torch.cat(each(whole.largest, torch.split(fine, 1))).numpy()
     matched[source, np.arange(tried)] = np.nan  # a piece is in its own picture
     best = np.argsort(-two_heaps(matched), kind="stable")[:count]
     return Templates(side, plain.mean, plain.spread, candidates[np.sort(best)])
