@@ -102,7 +102,7 @@ def _waves(side: int) -> Tensor:
     """The cosine transform [k, side] of `side` pixels in a line."""
     count = max(3, round(FREQUENCIES * side))
     at, frequency = torch.arange(side) + 0.5, torch.arange(count)
-    waves = torch.cos(torch.pi * at * frequency[:, None] / side) * (2 / side) ** 0.5
+    waves: Tensor = torch.cos(torch.pi * at * frequency[:, None] / side) * (2 / side) ** 0.5
     waves[0] *= 0.5**0.5
     return waves
 
