@@ -17,13 +17,14 @@ from d2cp.data.copies import thumbnail
 from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
 from d2cp.disentangle.canvas import Grid, heat_over, save_png
-from d2cp.scan.bank import IMAGE_LENSES, read
+from d2cp.scan.bank import IMAGE_LENSES, REPEATED, read
 from d2cp.scan.batched import Doubles, Floats, Ints
 from d2cp.scan.changes import WINDOWS
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.heat import heat_maps
 from d2cp.scan.pairs import matched_pairs
+from d2cp.scan.recurring import recurring
 from d2cp.scan.transplants import Shown, try_transplants
 from d2cp.scan.workers import each
 
@@ -36,6 +37,8 @@ CANDIDATES = 3000
 USUAL = 128
 """Training images whose mean is the usual picture."""
 SHOWN = 5
+SOURCES = 64
+"""Images that windows of a repeated detail are taken from."""
 GIVEN = {
     "repeated detail": "the framed window",
     "local pattern": "the framed window",
@@ -100,7 +103,7 @@ def draw_findings(
     jobs = [
         (Subject(found, finding, table, store, rows, small, seed), make)
         for finding in found.findings[:FINDINGS]
-        for make in (extremes, heat, pairs, transplants)
+        for make in (recurs, extremes, heat, pairs, transplants)
     ]
 
     def draw(job: tuple[Subject, Callable[[Subject], Kind | None]]) -> dict[str, Any] | None:
@@ -114,6 +117,30 @@ def draw_findings(
         return {"finding": rank, "file": name, "kind": kind, "title": title, "caption": caption}
 
     return [entry for entry in each(draw, jobs) if entry is not None]
+
+
+def recurs(subject: Subject) -> Kind | None:
+    """The repeated detail by itself."""
+    finding = subject.finding
+    if finding.lens != REPEATED or REPEATED not in finding.reader.weight:
+        return None
+    side = int(finding.evidence["transplant"]["towards"])
+    members = np.flatnonzero(subject.value == side)
+    surest = members[np.argsort(-subject.sure[members], kind="stable")[:SOURCES]]
+    if not len(surest):
+        return None
+    images = read(subject.store, subject.rows[surest])
+    found = recurring(subject.found.bank, finding.reader, images, side)
+    if not found:
+        return None
+    lines = [(f"mean of {len(one.windows)}", [one.mean, *one.windows[:EACH]]) for one in found]
+    note = (
+        "Windows of training images in which the finding's strongest details match best, and their "
+        "mean over many images, its contrast raised: what is sharp in the mean is what recurs."
+    )
+    columns = ["mean", *[""] * EACH]
+    image = Grid(f"{_named(finding)}: what recurs", note, columns, lines, 104, (1,)).draw()
+    return "recurring", "What recurs", note, image
 
 
 def extremes(subject: Subject) -> Kind | None:
