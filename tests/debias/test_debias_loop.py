@@ -207,6 +207,14 @@ def test_not_finite_loss_is_an_error() -> None:
         run(module)
 
 
+def test_answers_that_are_no_numbers_are_an_error_that_names_what_is_to_blame() -> None:
+    answers = np.array([[1.0, 2.0], [np.nan, 0.0], [np.inf, 0.0]])
+    loop.require_finite_answers(answers[:1], CONFIG)
+    with pytest.raises(TrainingError, match=r"2 of 3 images") as refused:
+        loop.require_finite_answers(answers, replace(CONFIG, weight_decay=1e30))
+    assert "lower debias.weight_decay" in str(refused.value)
+
+
 def test_plan_and_learning_rate() -> None:
     assert Plan.of(CONFIG, 50) == Plan(per_epoch=6, total=18, evaluate_every=6)
     assert Plan.of(CONFIG, 5).total == 3  # an epoch smaller than a batch is one step

@@ -88,6 +88,7 @@ def test_ddim_times_fall_from_last_to_first():
     assert d.ddim_times(1000, 5) == [999, 749, 500, 250, 0]
     assert d.ddim_times(3, 10) == [2, 1, 0]
     assert d.ddim_times(1000, 1) == [999]
+    assert d.ddim_times(1, 5) == [0]
 
 
 def test_biased_times_are_even_at_one_and_noisier_above():

@@ -1,6 +1,7 @@
 """Cross-fitted ridge against the same thing written out, row by row and fold by fold."""
 
 import numpy as np
+import pytest
 
 from d2cp.scan.ridge import L2_GRID, assign_folds, cross_fit, prepare
 
@@ -87,3 +88,13 @@ def test_a_cue_of_one_feature_among_many_is_told_better_by_a_trusting_fit():
     plain, trusting = (cross_fit(folds, target, t).held_out[:, 0] for t in (0.0, 2.0))
     apart = [s[cue == 1].mean() - s[cue == 0].mean() for s in (plain, trusting)]
     assert apart[1] > apart[0] + 0.1
+
+
+@pytest.mark.parametrize("trust", [0.0, 2.0])
+@pytest.mark.filterwarnings("error")
+def test_features_that_do_not_vary_tell_nothing(trust: float):
+    fold = assign_folds(20, 4, 0)
+    fit = cross_fit(
+        prepare(np.zeros((20, 3), np.float32), fold), np.eye(2, dtype=np.float32)[fold % 2], trust
+    )
+    assert not fit.held_out.any() and not fit.weight.any()

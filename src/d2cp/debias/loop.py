@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import Accelerator
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2cp.config.debias import DebiasConfig
@@ -117,7 +118,7 @@ def fit(
     accelerator = accelerator or make_accelerator(config.precision)
     module.to(accelerator.device)
     parameters = [p for p in module.parameters() if p.requires_grad]
-    remedy = _remedy(config)
+    remedy = remedy_of(config)
     optimizer = accelerator.prepare(
         make_optimiser(
             config.optimiser,
@@ -275,8 +276,19 @@ def _restore(
     return part("best.")
 
 
-def _remedy(config: DebiasConfig) -> str:
-    """Of a loss that is not finite."""
+def require_finite_answers(logits: NDArray[np.floating[Any]], config: DebiasConfig) -> None:
+    """Raise where a trained model has no answer: its last step can have thrown it off."""
+    bad = int((~np.isfinite(logits)).any(axis=1).sum())
+    if bad:
+        raise TrainingError(
+            f"the trained model answers {bad} of {len(logits)} images with no number",
+            expected="finite answers",
+            remedy=remedy_of(config),
+        )
+
+
+def remedy_of(config: DebiasConfig) -> str:
+    """Of a loss or an answer that is not finite."""
     decay = 1 / min(1, config.lr)  # a step shrinks weights by lr · decay: beyond 1 they overshoot
     weights = ("weight_y", "weight_a", "weight_xrm_y", "weight_xrm_a")
     most = {"lr": 1, "weight_decay": decay, "spurious_decay": decay, "momentum": 0.999}

@@ -26,7 +26,7 @@ from d2cp.debias.labels import (
     training_groups,
 )
 from d2cp.debias.logits import Classifier
-from d2cp.debias.loop import Evaluate, Fitted, Order, Score, fit
+from d2cp.debias.loop import Evaluate, Fitted, Order, Score, fit, require_finite_answers
 from d2cp.debias.objective import D2CPObjective
 from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.sampler import drawn_order, natural_order, sample_weights
@@ -208,7 +208,9 @@ def evaluator(tier: Tier, labels: Labels, config: DebiasConfig, *, seed: int) ->
     rows = evaluation_rows(labels, groups, config.evaluate_per_group, seed=seed)
 
     def evaluate() -> tuple[Score, Mapping[str, float]]:
-        right = tier.class_logits(rows).argmax(1) == labels.y[rows]
+        logits = tier.class_logits(rows)
+        require_finite_answers(logits, config)
+        right = logits.argmax(1) == labels.y[rows]
         accuracies = [right[groups[rows] == g].mean() for g in np.unique(groups[rows])]
         worst, mean = float(min(accuracies)), float(np.mean(accuracies))
         figures = {"worst_group": worst, "group_mean": mean, "mean": float(right.mean())}

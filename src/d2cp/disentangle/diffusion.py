@@ -68,9 +68,9 @@ def noise_loss(predicted: Tensor, noise: Tensor, kind: str, weight: Tensor | Non
 
 def ddim_times(timesteps: int, steps: int) -> list[int]:
     """`steps` times from T−1 down to 0, evenly spaced."""
-    if steps == 1:
-        return [timesteps - 1]
     count = min(steps, timesteps)
+    if count == 1:
+        return [timesteps - 1]
     return [round((timesteps - 1) * (1 - i / (count - 1))) for i in range(count)]
 
 

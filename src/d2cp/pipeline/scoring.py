@@ -20,6 +20,7 @@ from d2cp.debias.adapters import AdapterClassifier
 from d2cp.debias.evidence import load_evidence
 from d2cp.debias.labels import rule_name
 from d2cp.debias.logits import predict_logits
+from d2cp.debias.loop import require_finite_answers
 from d2cp.debias.trained_files import Artifact
 from d2cp.evaluate.choice import Choice, choose
 from d2cp.evaluate.gradcam import changed_rows, write_gradcam
@@ -80,6 +81,7 @@ def _probabilities(
         store = context.images(config.resize)
         classifier.to(process_state().device)
         logits = predict_logits(classifier, backbone, store, rows, image_size=config.image_size)
+    require_finite_answers(logits, artifact.trained.config)
     logits = logits.astype(np.float64)
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)

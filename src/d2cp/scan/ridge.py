@@ -119,6 +119,8 @@ def solve(part: Part, moment: Doubles, variance: Doubles) -> Floats:
     cross-validation error, residual / (1 − degrees of freedom / n)²."""
     best = np.full(moment.shape[1], np.inf)
     solution = np.zeros(moment.shape)
+    if not len(part.values):  # features that do not vary tell nothing
+        return solution.astype(np.float32)
     for l2 in L2_GRID:
         shrink = 1 / (part.values + l2 * part.values.mean())
         candidate = moment * shrink[:, None]
