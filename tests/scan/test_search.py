@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from d2cp.config.scan import ScanConfig
-from d2cp.scan.candidate import Candidate
+from d2cp.scan.candidate import Candidate, stack
 from d2cp.scan.finding_search import Search
 from d2cp.scan.groups import reading_well
 from d2cp.scan.likeness import follows
@@ -113,3 +113,25 @@ def test_lenses_that_read_a_finding_as_well_as_any_the_plainest_first():
     assert reading_well([sharp, blunt], sharp, y) == ("local pattern",)
     own = [sharp, part("column site", 0.01)]
     assert reading_well(own, sharp, y) == ("column site", "local pattern")
+
+
+def test_a_lens_alone_takes_the_place_of_a_mix_that_tells_less():
+    """A cue on 80% of a class: one lens reads it well, another reads it and much noise. The one
+    alone is kept; a lens that reads the class itself, without a hidden value, is not."""
+    draw = np.random.default_rng(0)
+    y = np.repeat([0, 1], 400)
+    cue = np.where(draw.random(800) < 0.8, y, 1 - y)
+    sharp = (2.0 * cue[:, None] - 1) + 0.5 * draw.normal(size=(800, 3))
+    blunt = (2.0 * cue[:, None] - 1) + 6 * draw.normal(size=(800, 3))
+    of_class = (2.0 * y[:, None] - 1) + 0.9 * draw.normal(size=(800, 1))
+    features = {"tint": sharp, "texture": blunt, "layout": of_class}
+    standard = {k: ((x - x.mean(0)) / x.std(0)).astype(np.float32) for k, x in features.items()}
+    search = Search(standard, y, 2, ScanConfig(permutations=19))
+    first = search.round([], 0)
+    tint, texture, layout = (first.candidate(lens) for lens in features)
+    worse = stack([texture, layout], search.target, search.fold)
+    chosen = search.sharpest(worse, (texture, tint))
+    assert chosen.lenses == ("tint",)
+    assert search.told(layout) > search.told(tint)
+    assert "layout" not in search.sharpest(tint, (tint, layout)).lenses
+    assert search.sharpest(tint, (tint,)).lenses == ("tint",)

@@ -11,6 +11,7 @@ from d2cp.config.scan import ScanConfig
 from d2cp.scan.batched import Doubles, Floats, Ints
 from d2cp.scan.candidate import Candidate, stack
 from d2cp.scan.groups import APART, both_ways, gathered, reading_well
+from d2cp.scan.hidden import hidden_value
 from d2cp.scan.latent import posterior
 from d2cp.scan.ridge import Fit, Folds, assign_folds, cross_fit, prepare
 from d2cp.scan.targets import explained, one_hot, permuted
@@ -24,6 +25,8 @@ TRUST = 2.0
 """How much less a feature counts that tells little by itself; chosen on planted marks."""
 SHARPENED = 6
 """Times a finding is learnt again at most."""
+BEHIND = 0.5
+"""Share of the clearest hidden value that another reading of the same thing must have behind it."""
 LOST = 0.01
 """Balanced accuracy for the class that a finding may lose on the way."""
 
@@ -78,11 +81,20 @@ class Search:
             self.place(now.candidate(lens), groups)
         found = [stack(group, self.target, self.fold) for group in groups]
         # What a later round added to a group accounts for it, and may read more than its cue.
-        sharp = [
-            self.sharpen(one, _lenses(group))
-            for one, group in zip(direct, first_groups, strict=True)
-        ]
+        sharp = [self.sharpest(one, group) for one, group in zip(direct, first_groups, strict=True)]
         return sharp + found[len(direct) :]
+
+    def sharpest(self, mixed: Candidate, group: tuple[Candidate, ...]) -> Candidate:
+        """The mix of a group's lenses, or one of them alone, each learnt again: whichever value
+        tells the class best. What the other lenses add to the best one can be noise. A reading of
+        the class itself would tell it well too: it has no hidden value behind it."""
+        lenses = _lenses(group)
+        alone = [one for one in group if len(one.lenses) == 1] if len(group) > 1 else []
+        tried = [self.sharpen(one, lenses) for one in (mixed, *alone)]
+        hidden = [hidden_value(one.held_out, self.y, self.classes) for one in tried]
+        least = min(BEHIND * max(hidden), max(hidden))  # it may be below 0: none is behind any
+        fit = [one for one, h in zip(tried, hidden, strict=True) if h >= least]
+        return max(fit, key=self.told)
 
     def sharpen(self, rough: Candidate, lenses: tuple[str, ...]) -> Candidate:
         """Learn again, from the values that the score and the class together suggest instead of the
