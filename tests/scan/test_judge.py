@@ -45,6 +45,20 @@ def test_strength_counts_what_a_finding_tells_beyond_those_before_it():
     assert any("balanced away" in reason for reason in again.reasons)
 
 
+def test_a_class_that_is_easy_to_tell_is_no_shortcut():
+    easy = judge("colour", evidence(alone=0.98, flips=0.3), 0.005, 0.01)
+    assert easy.strength > FOUND and easy.outcome == "weak"
+    # Kinds of an object make heaps of scores: what should sit in a window has to be carried by one.
+    for lens in ("repeated detail", "local pattern"):
+        heaps = judge(lens, evidence(alone=0.75, hidden=0.1, flips=0.3), 0.005, 0.01)
+        assert heaps.outcome == "weak" and any("window" in reason for reason in heaps.reasons)
+        carried = judge(lens, evidence(alone=0.75, flips=0.6, control=0.1), 0.005, 0.01)
+        assert carried.outcome == "found"
+    assert (
+        judge("colour", evidence(alone=0.75, hidden=0.1, flips=0.3), 0.005, 0.01).outcome == "found"
+    )
+
+
 @pytest.mark.parametrize("classes", [2, 5])
 def test_another_reading_of_a_cue_tells_nothing_beyond_it_a_second_cue_does(classes):
     draw = np.random.default_rng(0)

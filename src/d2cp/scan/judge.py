@@ -6,8 +6,9 @@ values) × (1/2 + 1/2 · shortcut), where
 A window or a colour that carries the answer into another picture does; so does a value that the
 class does not decide: two heaps of scores within a class, where a reading of the class itself would
 make one. Kinds of the object make heaps too, so that these do not count for what lies in the middle
-of the picture. Texture and layout are in every part of a picture: their transplant says where they
-lie, and counts against them alone.
+of the picture, nor for what a window should carry and does not. Texture and layout are in every
+part of a picture: their transplant says where they lie, and counts against them alone. However well
+a finding tells the class, it is called found only where it looks like a shortcut.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from d2cp.scan.changes import WHOLE_PICTURE
+from d2cp.scan.changes import WHOLE_PICTURE, WINDOWS
 from d2cp.scan.finding import Outcome
 
 FOUND = 0.45
 """Strength from which a finding is called found."""
+LIKELY = 0.5
+"""How far a finding must look like a shortcut to be called found."""
 FULL_GAP = 0.5
 """Share of recipients that a cue carries over, control taken off, from which it is detachable. On
 photographs without any cue, windows of the object carry 0.2 to 0.36."""
@@ -48,7 +51,7 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
     detachable = 0.0 if lens in WHOLE_PICTURE else _ramp(float(moved["gap"]), 0.0, FULL_GAP)
     hidden = _ramp(float(evidence["hidden_value"]), *HIDDEN)
     outside = 1 - _ramp(-float(moved["gap"]), *INSIDE)
-    shortcut = max(detachable, hidden * outside)
+    shortcut = detachable if lens in WINDOWS else max(detachable, hidden * outside)
     strength = told * (0.5 + 0.5 * shortcut)
     reasons = [
         f"alone it tells {evidence['agreement']:.1%} of the classes "
@@ -68,14 +71,17 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
             f"put into another picture, it changes {moved['flips']:.0%} of the answers "
             f"(control {moved['control']:.0%})"
         )
-    if shortcut < 0.5 and outside < 0.5:
+    if shortcut < LIKELY and outside < 0.5:
         reasons.append("it may be the class itself: the middle of a picture carries it")
-    elif shortcut < 0.5:
+    elif shortcut < LIKELY and lens in WINDOWS:
+        reasons.append("it may be the class itself: a window of it carries few answers over")
+    elif shortcut < LIKELY:
         reasons.append(
             "it may be the class itself: its scores vary within a class as those of one kind of "
             "images do"
         )
-    return Judgement("found" if strength >= FOUND else "weak", strength, shortcut, tuple(reasons))
+    found = strength >= FOUND and shortcut >= LIKELY
+    return Judgement("found" if found else "weak", strength, shortcut, tuple(reasons))
 
 
 def _ramp(x: float, low: float, high: float) -> float:
