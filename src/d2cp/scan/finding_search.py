@@ -26,7 +26,7 @@ TRUST = 2.0
 SHARPENED = 6
 """Times a finding is learnt again at most."""
 BEHIND = 0.5
-"""Share of the clearest hidden value that another reading of the same thing must have behind it."""
+"""Share of a mix's hidden value that a lens which takes its place must have behind it."""
 LOST = 0.01
 """Balanced accuracy for the class that a finding may lose on the way."""
 
@@ -85,16 +85,19 @@ class Search:
         return sharp + found[len(direct) :]
 
     def sharpest(self, mixed: Candidate, group: tuple[Candidate, ...]) -> Candidate:
-        """The mix of a group's lenses, or one of them alone, each learnt again: whichever value
-        tells the class best. What the other lenses add to the best one can be noise. A reading of
-        the class itself would tell it well too: it has no hidden value behind it."""
+        """The mix of a group's lenses, or one of them alone whose value tells the class better:
+        what the others add can be noise. A reading of the class itself tells it better too, but
+        has less of a hidden value behind it."""
         lenses = _lenses(group)
-        alone = [one for one in group if len(one.lenses) == 1] if len(group) > 1 else []
-        tried = [self.sharpen(one, lenses) for one in (mixed, *alone)]
-        hidden = [hidden_value(one.held_out, self.y, self.classes) for one in tried]
-        least = min(BEHIND * max(hidden), max(hidden))  # it may be below 0: none is behind any
-        fit = [one for one, h in zip(tried, hidden, strict=True) if h >= least]
-        return max(fit, key=self.told)
+        best = self.sharpen(mixed, lenses)
+        least = BEHIND * hidden_value(best.held_out, self.y, self.classes)
+        for one in group if len(group) > 1 else ():
+            alone = self.sharpen(one, lenses)
+            if self.told(alone) <= self.told(best):
+                continue
+            if hidden_value(alone.held_out, self.y, self.classes) >= least:
+                best = alone
+        return best
 
     def sharpen(self, rough: Candidate, lenses: tuple[str, ...]) -> Candidate:
         """Learn again, from the values that the score and the class together suggest instead of the
