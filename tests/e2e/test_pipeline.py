@@ -18,6 +18,10 @@ from safetensors.numpy import load_file
 from d2cp.cli import main
 from d2cp.core.files import read_json, sha256
 from d2cp.data import load_table
+from d2cp.debias.labels import Labels
+from d2cp.disentangle.colour_map import ColourMap
+from d2cp.pipeline import stage_two
+from d2cp.pipeline.recolouring import Recolouring
 from e2e_settings import arguments
 from two_ranks import LAUNCHERS, two_ranks
 
@@ -77,6 +81,56 @@ def test_a_second_run_keeps_every_stage(run, capsys):
     for stage in ("disentangle", "mine", "features", "environments", "erm", "debias", "evaluate"):
         assert f"{stage}: unchanged, kept" in said
     assert before == {p: sha256(p) for p in run.rglob("manifest.json")}
+
+
+def test_recolouring_is_tried_by_stage_1_and_used_where_it_turns_the_value(run, tmp_path, capsys):
+    other = tmp_path / "recoloured"
+    shutil.copytree(run, other)
+    words = [*arguments(), "--set", "debias.recolour=true", "--no-control", "--force"]
+    assert d2cp("run", "cmnist", "--out", other, *words) == 0
+    said = capsys.readouterr()
+    said = said.out + said.err
+    found = read_json(other / "mine" / "recolour.json")
+    assert found["works"] == (min(found["turned"]) >= 0.9)
+    assert len(found["maps"]) == len(found["turned"]) == 2
+    assert ("debias: recoloured, " in said) == found["works"]
+    assert ("debias: the finding is no colour alone" in said) != found["works"]
+    assert not (run / "mine" / "recolour.json").exists()
+
+
+def test_images_are_trained_on_in_either_colour_where_recolouring_works(
+    run, tmp_path, capsys, monkeypatch
+):
+    swap = ColourMap(np.eye(3)[[1, 0, 2]], np.zeros(3), 1.0)
+    known = Recolouring((swap, swap), (1.0, 0.95))
+    monkeypatch.setattr(stage_two, "load_recolouring", lambda folder: known)
+    trained: list[Labels] = []
+    plainly = stage_two.train_d2cp
+
+    def watched(backbone, store, labels, *rest, **named):
+        pair = store[np.array([0, len(store) // 2])]
+        assert (pair[0] == pair[1][..., [1, 0, 2]]).all()
+        trained.append(labels)
+        return plainly(backbone, store, labels, *rest, **named)
+
+    monkeypatch.setattr(stage_two, "train_d2cp", watched)
+    other = tmp_path / "recoloured"
+    shutil.copytree(run, other)
+    words = [*arguments(), "--set", "debias.recolour=true", "--no-control", "--force"]
+    assert d2cp("run", "cmnist", "--out", other, *words) == 0
+    assert "debias: recoloured, 100% and 95% of images" in capsys.readouterr().err
+    assert len(trained) == 1 and len(trained[0].train) == 480
+
+
+def test_recolouring_is_refused_where_it_would_do_nothing(tmp_path, capsys):
+    for setting in ("debias.tier=features", "debias.use_pseudo=false"):
+        words = [*arguments(), "--set", "debias.recolour=true", "--set", setting]
+        assert d2cp("run", "cmnist", "--out", tmp_path / "none", *words) == 2
+        assert "recolour is on" in capsys.readouterr().err
+    words = ["--set", "debias.recolour=true", "--methods", "erm", *arguments()]
+    assert d2cp("compare", "cmnist", "--out", tmp_path / "none", *words) == 2
+    assert "debias.recolour = True in a comparison" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
 
 
 def test_other_settings_are_refused_and_nothing_is_lost(run, capsys):

@@ -64,10 +64,10 @@ def check_start(config: Config, table: Table) -> None:
 def _require_whole_method(config: DebiasConfig) -> None:
     """A comparison runs D2CP whole: a setting that it would have to ignore is refused."""
     plain = DebiasConfig()
-    for name in ("use_pseudo", "dual_branch", "use_xrm", "pseudo_source"):
+    for name in ("use_pseudo", "dual_branch", "use_xrm", "pseudo_source", "recolour"):
         if getattr(config, name) != getattr(plain, name):
             raise ConfigError(
                 f"debias.{name} = {getattr(config, name)!r} in a comparison",
-                expected=f"{getattr(plain, name)!r}: the ablation rows are settings of `d2cp run`",
+                expected=f"{getattr(plain, name)!r}: other forms are settings of `d2cp run`",
                 remedy=f"leave debias.{name} out, or use d2cp run with it",
             )

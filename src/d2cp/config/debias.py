@@ -41,6 +41,10 @@ class DebiasConfig:
     resize: int = 256  # evaluation: shorter side to `resize`, then the centre `image_size`
     augment: bool = True  # RandomResizedCrop, scale .7-1, ratio 3/4-4/3
     flip: bool = True  # random mirror images in training
+    recolour: bool = False
+    """Prompts: where stage 1 without a scan has mined a colour, every training image is also shown
+    in the other value's colours, as a member of that group. Only where stage 1 reads the other
+    value off recoloured images."""
     keep_patches: float = 1.0
     """Share of an image's patches that goes on after a third of the backbone's blocks: those that
     CLS attends to most there. Below 1 training and serving are quicker and see less; 1: all."""
@@ -135,6 +139,12 @@ class DebiasConfig:
             raise ConfigError(
                 "class_fit is solved and head_bias is off",
                 remedy="set debias.class_fit = trained, or debias.head_bias = true",
+            )
+        if self.recolour and (self.tier != "prompts" or not self.use_pseudo):
+            raise ConfigError(
+                f"recolour is on, tier is {self.tier} and use_pseudo is {self.use_pseudo}",
+                expected="prompts, and pseudo labels that tell which colours are the other ones",
+                remedy="leave debias.recolour out, or debias.tier and debias.use_pseudo",
             )
         if self.dual_branch and not self.use_pseudo:
             raise ConfigError(

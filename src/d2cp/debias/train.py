@@ -57,7 +57,7 @@ class Trained:
 
 def plain(config: DebiasConfig) -> DebiasConfig:
     """The control: same tier and budget; natural sampling, one branch, plain cross-entropy."""
-    return replace(config, use_pseudo=False, dual_branch=False, use_xrm=False)
+    return replace(config, use_pseudo=False, dual_branch=False, use_xrm=False, recolour=False)
 
 
 def train_d2cp(

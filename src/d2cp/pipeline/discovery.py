@@ -25,6 +25,7 @@ from d2cp.pipeline.corrections import Corrections, load_corrections
 from d2cp.pipeline.discovered import SUMMARY, Discovery, load_discovery, write_labels
 from d2cp.pipeline.finding_attribute import attribute_of, chosen, first_found
 from d2cp.pipeline.finding_pictures import Movable, draw_pictures
+from d2cp.pipeline.recolouring import recolouring, save_recolouring
 from d2cp.pipeline.scanning import scan_stage
 from d2cp.scan.as_concepts import finding_scalars
 from d2cp.scan.finding import Scan
@@ -125,7 +126,9 @@ def _mined(
     """CBCM over all concepts; the pseudo attribute is the first finding's where there is one."""
     excluded = _excluded(context, found, corrected)
     config = dataclasses.replace(context.config.mine, exclude=tuple(excluded))
-    inputs = context.inputs("mine", _details(excluded, corrected), without=_without(found))
+    recolour = context.config.debias.recolour and found is None
+    details = [*_details(excluded, corrected), *(["recolour"] if recolour else [])]
+    inputs = context.inputs("mine", details, without=_without(found))
 
     def make(folder: Path) -> None:
         table = context.blind
@@ -163,6 +166,11 @@ def _mined(
             folder,
             _movable(context, found),
         )
+        if recolour:
+            store, seed = context.images(context.config.disentangle.size), context.config.seed
+            turned = recolouring(model, mined, store, train, pseudo, known.scalars, seed)
+            if turned is not None:
+                save_recolouring(turned, folder)
         summary |= _against_truth(context, pseudo, known.scalars)
         summary |= {"corrected": _flips(corrected), "pictures": pictures}
         write_json(folder / SUMMARY, summary)

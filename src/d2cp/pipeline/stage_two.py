@@ -18,6 +18,7 @@ from d2cp.core.checkpoint import Checkpointer
 from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import from_main, is_main
 from d2cp.core.progress import progress
+from d2cp.data.store import ImageStore
 from d2cp.debias.cross_fit import Fold, folds_of, held_out, solved
 from d2cp.debias.evidence import Evidence, evidence, save_evidence, search_held_out
 from d2cp.debias.labels import Labels, selection_used, with_validation
@@ -25,11 +26,13 @@ from d2cp.debias.settings_search import Draw, draw_settings, drawn_names, search
 from d2cp.debias.soft_values import value_shares
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
+from d2cp.debias.twins import TwinStore, with_twins
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
 from d2cp.pipeline.environment_bits import Bits
 from d2cp.pipeline.frozen_features import load_features
 from d2cp.pipeline.pseudo_source import pseudo_attribute
+from d2cp.pipeline.recolouring import load_recolouring
 
 Which = Literal["erm", "debias"]
 
@@ -136,9 +139,12 @@ def fit_model(
     how such a choice does beside the control's."""
     if settings.tier == "features":
         return _search(context, which, labels, settings, control)
+    store = context.images(settings.resize)
+    if settings.recolour:
+        store, labels = _recoloured(context, store, labels)
     trained = train_d2cp(
         load_backbone(context.config.backbone, settings.keep_patches),
-        context.images(settings.resize),
+        store,
         labels,
         settings,
         seed=context.config.seed,
@@ -148,6 +154,18 @@ def fit_model(
         quiet=context.quiet,
     )
     return trained, [], None
+
+
+def _recoloured(context: Context, store: ImageStore, labels: Labels) -> tuple[ImageStore, Labels]:
+    """Images and labels with twins in the other value's colours, where there are such colours."""
+    found = load_recolouring(context.run.path / "mine")
+    if found is None or labels.a is None:
+        context.say("debias: not recoloured, stage 1 has no concept of two values of its own")
+        return store, labels
+    context.say(f"debias: {found.sentence()}")
+    if not found.works:
+        return store, labels
+    return TwinStore(store, labels.a, found.maps), with_twins(labels)
 
 
 def artifact_of(

@@ -61,8 +61,11 @@ STAGES = (
         name="mine",
         after=("scan", "disentangle"),  # one of them, or both
         settings=lambda config: asdict(config.mine),
-        reads=("seed", "mine"),
-        writes=("mined.json", "mined.safetensors", "pseudo.csv", "summary.json", "pictures/"),
+        reads=("seed", "mine", "debias.recolour"),
+        writes=(
+            *("mined.json", "mined.safetensors", "pseudo.csv", "summary.json", "pictures/"),
+            "recolour.json",  # where debias.recolour asks for it
+        ),
     ),
     Stage(
         name="features",

@@ -1,0 +1,75 @@
+"""Every training image once more, in the colours of the other value.
+
+Row N + i is the twin of row i: its class, the other pseudo value, and XRM's bits as most images of
+its new group have them. The sampler then finds all of a class's images in either of its groups
+instead of the few that really go against the finding. Validation images have no twins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from d2cp.core.arrays import Bytes, Ints, Rows
+from d2cp.data.store import ImageStore
+from d2cp.debias.labels import Labels
+from d2cp.disentangle.colour_map import ColourMap
+
+
+class TwinStore(ImageStore):
+    """The images of `store`, then their twins: `maps[v]` takes an image from value v to the other,
+    `value` is that of each row of `store`."""
+
+    def __init__(self, store: ImageStore, value: Ints, maps: Sequence[ColourMap]) -> None:
+        self._store, self._value, self._maps = store, value, tuple(maps)
+        self.size, self.key, self.bad = store.size, store.key, store.bad
+
+    @property
+    def n(self) -> int:
+        return 2 * self._store.n
+
+    def __getitem__(self, indices: Rows) -> Bytes:
+        rows = np.asarray(indices, dtype=np.int64)
+        own = rows % self._store.n
+        pixels = np.array(self._store[own])
+        for value, turned in enumerate(self._maps):
+            here = np.flatnonzero((rows >= self._store.n) & (self._value[own] == value))
+            pixels[here] = turned(pixels[here])
+        return pixels
+
+    def subset(self, indices: Rows) -> ImageStore:
+        raise NotImplementedError("rows and their twins belong together")
+
+
+def with_twins(labels: Labels) -> Labels:
+    """Labels of a `TwinStore`'s rows; two values."""
+    assert labels.a is not None and labels.values == 2
+    count, y, a = len(labels.y), np.tile(labels.y, 2), np.concatenate([labels.a, 1 - labels.a])
+    twin = replace(
+        labels,
+        y=y,
+        a=a,
+        train=np.concatenate([labels.train, labels.train + count]),
+        shares=None
+        if labels.shares is None
+        else np.vstack([labels.shares, labels.shares[:, ::-1]]),
+        true_a=None if labels.true_a is None else np.tile(labels.true_a, 2),
+    )
+    if labels.y_xrm is None or labels.a_xrm is None:
+        return twin
+    bits = [_usual(bit, labels, 2 * y + a) for bit in (labels.y_xrm, labels.a_xrm)]
+    return replace(twin, y_xrm=bits[0], a_xrm=bits[1])
+
+
+def _usual(bit: Ints, labels: Labels, groups: Ints) -> Ints:
+    """Bits of all rows and twins; a twin has what most training images of its group have, and where
+    there are none the other bit than its image."""
+    count, train = len(bit), labels.train
+    twin = 1 - bit
+    for group in np.unique(groups):
+        own = bit[train[groups[train] == group]]
+        if len(own):
+            twin[groups[count:] == group] = int(own.mean() > 0.5)
+    return np.concatenate([bit, twin])
