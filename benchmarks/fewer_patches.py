@@ -79,7 +79,9 @@ def digits(given: argparse.Namespace) -> list[Sequence[str]]:
 
 def photographs(given: argparse.Namespace) -> list[Sequence[str]]:
     whole = load_config("photo-cpu").debias
-    table, store = load_images(load_table(given.photos), whole.resize, quiet=True)
+    table, store = load_images(
+        load_table(given.photos, limit=given.limit), whole.resize, quiet=True
+    )
     labels = true_groups(table)
     lines: list[Sequence[str]] = []
     for share in given.shares:
@@ -120,6 +122,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="of digits")
     parser.add_argument("--epochs", type=int, default=10, help="of digits")
     parser.add_argument("--photos", metavar="DATA", help="photographs with a true attribute")
+    parser.add_argument("--limit", type=int, help="at most so many photographs a split")
     parser.add_argument("--backbone", help="of photographs: a folder")
     saved.option(parser)
     given = parser.parse_args()
