@@ -24,6 +24,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import saved
+
 # It ends when this process does, whatever ended that: then its standard input closes.
 NEIGHBOUR = """
 import os, sys, threading
@@ -40,6 +42,7 @@ ROWS: dict[str, dict[str, str]] = {
     "all cores, passive": {"OMP_NUM_THREADS": str(os.cpu_count()), "OMP_WAIT_POLICY": "passive"},
     "all cores, spinning": {"OMP_NUM_THREADS": str(os.cpu_count()), "OMP_WAIT_POLICY": "active"},
 }
+HEADER = ("", "free", "one neighbour", "two neighbours")
 WARM_UP = 5  # steps that are not counted
 
 
@@ -146,6 +149,7 @@ def main() -> None:
     parser.add_argument("--work", choices=works, default=works[0])
     parser.add_argument("--seconds", type=float, default=6.0, help="measured, each")
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
+    saved.option(parser)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
@@ -153,13 +157,19 @@ def main() -> None:
 
         wait_passively()
         return worker(arguments.work, arguments.seconds)
-    table = Table(title=f"{arguments.work}: images/s on {os.cpu_count()} cores (share of free)")
-    for title in ("", "free", "one neighbour", "two neighbours"):
-        table.add_column(title, justify="right" if title else "left")
+    title = f"{arguments.work}: images/s on {os.cpu_count()} cores (share of free)"
+    table, lines = Table(title=title), []
+    for heading in HEADER:
+        table.add_column(heading, justify="right" if heading else "left")
     for row in arguments.rows:
         rates = [measure(arguments, ROWS[row], neighbours) for neighbours in (0, 1, 2)]
-        table.add_row(row, *(f"{rate:.0f} ({100 * rate / rates[0]:.0f}%)" for rate in rates))
+        shares = [f"{rate:.0f} ({100 * rate / rates[0]:.0f}%)" for rate in rates]
+        lines.append((row, *shares))
+        table.add_row(*lines[-1])
     Console().print(table)
+    about = f"{arguments.seconds:g} s a cell; {title}"
+    made = {"": saved.table(HEADER, lines)}
+    saved.save(arguments.save, seeds=[0], selection="", tables=made, about=about)
 
 
 if __name__ == "__main__":

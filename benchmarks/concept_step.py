@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
+import saved
 from d2cp.config import load_config
 from d2cp.config.disentangle import DisentangleConfig
 from d2cp.core.progress import progress
@@ -47,14 +48,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="demo")
     parser.add_argument("--steps", type=int, default=15)
+    saved.option(parser)
     given = parser.parse_args()
     whole = load_config(given.preset).disentangle
     free = dataclasses.replace(whole.guide, concepts=0)
     config = dataclasses.replace(whole, steps=given.steps, guide=free)
     parts = arithmetic(config)
     print(f"{given.preset}: {config.batch} images a step; forward {parts.total() / 1e9:.2f} GFLOP")
-    for part, flop in parts.most_common():
-        print(f"  {part:12} {100 * flop / parts.total():4.0f}%")
+    lines = [(part, f"{100 * flop / parts.total():.0f}%") for part, flop in parts.most_common()]
+    for part, share in lines:
+        print(f"  {part:12} {share:>5}")
     draw = np.random.default_rng(0)
     images = draw.integers(256, size=(1000, config.size, config.size, 3), dtype=np.uint8)
     with profile(activities=[ProfilerActivity.CPU]) as seen:
@@ -69,8 +72,22 @@ def main() -> None:
     times = {e.key: e.self_cpu_time_total / 1000 / given.steps for e in seen.key_averages()}
     total = sum(times.values())
     print(f"a step {total:.0f} ms, by operation (torch.profiler, its own cost included)")
-    for name in sorted(times, key=lambda key: -times[key])[:SHOWN]:
-        print(f"  {name:55} {times[name]:6.1f} ms {100 * times[name] / total:4.0f}%")
+    longest = sorted(times, key=lambda key: -times[key])[:SHOWN]
+    spent = [(key, f"{times[key]:.1f}", f"{100 * times[key] / total:.0f}%") for key in longest]
+    for name, milliseconds, share in spent:
+        print(f"  {name:55} {milliseconds:>6} ms {share:>5}")
+    about = f"{config.batch} images a step, {parts.total() / 1e9:.2f} GFLOP forward, "
+    saved.save(
+        given.save,
+        seeds=[0],
+        selection="",
+        tables={
+            "arithmetic": saved.table(("part", "of the forward arithmetic"), lines),
+            "operations": saved.table(("operation", "ms a step", "of the time"), spent),
+        },
+        figures={"GFLOP": f"{parts.total() / 1e9:.2f}", "images": str(config.batch)},
+        about=about + f"preset {given.preset}; time by torch's profiler, its own cost included",
+    )
 
 
 if __name__ == "__main__":

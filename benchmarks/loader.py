@@ -1,15 +1,18 @@
 """Loader throughput: decoding with Pillow in every epoch against the decode-once cache.
 
-    python benchmarks/loader.py PATH [--size 128] [--epochs 2]
+    python benchmarks/loader.py PATH [--size 128] [--cpus 1 2] [--rounds 3]
 
-Both deliver shuffled uint8 batches at the working size. The cache is built in a fresh folder, so
-the first epoch pays for it (and for the checks of the safe decoder).
+All deliver uint8 squares at the working size, shuffled but for the first epoch, which builds the
+cache in a fresh folder: it reads, digests and checks each file, decodes it, writes the pixels. Each
+number of CPUs is what this process may use (its affinity); rounds alternate, medians are shown.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import os
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,10 +31,13 @@ from d2cp.data.images import to_square
 from d2cp.data.source import EncodedSource
 
 BATCH = 64
+AT_ONCE = 4
+HEADER = ("loader", "CPUs", "images/s", "images per CPU second", "against Pillow: time, CPU")
 
 
-def decode_epoch(table: Table, size: int, order: NDArray[np.int64], workers: bool) -> int:
-    """One epoch as a usual loader does it: every image decoded again."""
+def decode_epoch(table: Table, size: int, order: NDArray[np.int64]) -> int:
+    """One epoch as a usual loader does it: every image decoded again, in as many threads as there
+    are CPUs."""
     source = table.source
     assert isinstance(source, EncodedSource)
 
@@ -40,7 +46,7 @@ def decode_epoch(table: Table, size: int, order: NDArray[np.int64], workers: boo
         return to_square(image, size, centre_crop=source.centre_crop)
 
     rows = [int(row) for row in order]
-    images = ordered_map(one, rows) if workers else map(one, rows)
+    images = ordered_map(one, rows, AT_ONCE) if threads() > 1 else map(one, rows)
     total, batch = 0, []
     for image in images:
         batch.append(image)
@@ -54,58 +60,66 @@ def cached_epoch(store: ImageStore, order: NDArray[np.int64]) -> int:
     return sum(len(store[order[i : i + BATCH]]) for i in range(0, len(order), BATCH))
 
 
-def timed(epoch: Callable[[], int]) -> float:
-    """Images a second."""
-    start = time.perf_counter()
+def timed(epoch: Callable[[], int]) -> tuple[float, float]:
+    """Images a second, and a CPU second."""
+    wall, cpu = time.perf_counter(), time.process_time()
     count = epoch()
-    return count / (time.perf_counter() - start)
+    return count / (time.perf_counter() - wall), count / (time.process_time() - cpu)
+
+
+def measure(table: Table, size: int, rounds: int) -> dict[str, tuple[float, float]]:
+    """Medians over the rounds, by what was done."""
+    found: dict[str, list[tuple[float, float]]] = {}
+
+    def built(cache: str) -> int:
+        return len(load_images(table, size, cache, quiet=True)[1])
+
+    for number in range(rounds):
+        with tempfile.TemporaryDirectory() as cache:
+            first = timed(lambda cache=cache: built(cache))
+            good, store = load_images(table, size, cache, quiet=True)
+            order = permutation(0, "benchmark", number, len(store))
+            cached = timed(lambda s=store, o=order: cached_epoch(s, o))
+            pillow = timed(lambda g=good, o=order: decode_epoch(g, size, o))
+        found.setdefault("Pillow, every epoch", []).append(pillow)
+        found.setdefault("cache, first epoch (builds it)", []).append(first)
+        found.setdefault("cache, later epochs", []).append(cached)
+    return {
+        name: (statistics.median(wall), statistics.median(cpu))
+        for name, (wall, cpu) in ((name, zip(*each, strict=True)) for name, each in found.items())
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path")
     parser.add_argument("--size", type=int, default=128)
-    parser.add_argument("--epochs", type=int, default=2, help="epochs timed from the cache")
+    allowed = sorted(os.sched_getaffinity(0))
+    parser.add_argument("--cpus", type=int, nargs="+", default=[1, len(allowed)])
+    parser.add_argument("--rounds", type=int, default=3)
     saved.option(parser)
-    arguments = parser.parse_args()
-    table = load_table(arguments.path)
+    given = parser.parse_args()
+    table = load_table(given.path)
     if not isinstance(table.source, EncodedSource):
         parser.error("this data set has no image files to decode")
-    with tempfile.TemporaryDirectory() as cache:
-
-        def order(rows: int, epoch: int) -> NDArray[np.int64]:
-            return permutation(0, "benchmark", epoch, rows)
-
-        def first() -> int:
-            _, store = load_images(table, arguments.size, cache, quiet=True)
-            return cached_epoch(store, order(len(store), 0))
-
-        figures = {"decode-once cache, first epoch (builds it)": timed(first)}
-        good, store = load_images(table, arguments.size, cache, quiet=True)
-        for epoch in range(1, arguments.epochs + 1):
-            figures[f"decode-once cache, epoch {epoch + 1}"] = timed(
-                lambda epoch=epoch: cached_epoch(store, order(len(store), epoch))
-            )
-        name = f"Pillow every epoch, {threads()} threads"
-        figures[name] = timed(lambda: decode_epoch(good, arguments.size, order(len(good), 1), True))
-        figures["Pillow every epoch, 1 thread"] = timed(
-            lambda: decode_epoch(good, arguments.size, order(len(good), 1), False)
-        )
-    report = RichTable(title=f"{len(good)} images at {arguments.size}×{arguments.size}")
-    report.add_column("loader")
-    report.add_column("images/s", justify="right")
-    report.add_column("against Pillow with threads", justify="right")
-    lines = [[n, f"{s:,.0f}", f"{s / figures[name]:.1f}×"] for n, s in figures.items()]
+    lines = []
+    for cpus in dict.fromkeys(given.cpus):
+        os.sched_setaffinity(0, allowed[:cpus])
+        rates = measure(table, given.size, given.rounds)
+        plain = rates["Pillow, every epoch"]
+        for name, (wall, cpu) in rates.items():
+            against = f"{wall / plain[0]:.2f}×, {cpu / plain[1]:.2f}×"
+            lines.append([name, str(cpus), f"{wall:,.0f}", f"{cpu:,.0f}", against])
+    os.sched_setaffinity(0, allowed)
+    title = f"{len(table)} images at {given.size}×{given.size}, median of {given.rounds} rounds"
+    report = RichTable(title=title)
+    for name in HEADER:
+        report.add_column(name, justify="left" if name == HEADER[0] else "right")
     for line in lines:
         report.add_row(*line)
     Console().print(report)
-    header = [str(column.header) for column in report.columns]
     saved.save(
-        arguments.save,
-        seeds=[0],
-        selection="",
-        tables={"": saved.table(header, lines)},
-        about=str(report.title),
+        given.save, seeds=[0], selection="", tables={"": saved.table(HEADER, lines)}, about=title
     )
 
 

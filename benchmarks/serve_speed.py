@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from transformers import ViTConfig, ViTModel
 
+import saved
 from d2cp.backbone import backbone_from_config, load_backbone
 from d2cp.backbone.load import EMBEDDED_FOLDER
 from d2cp.config.debias import DebiasConfig
@@ -80,6 +81,7 @@ def main() -> None:
     parser.add_argument(
         "--cpu-time", action="store_true", help="count CPU seconds: for a machine others use too"
     )
+    saved.option(parser)
     args = parser.parse_args()
     clock = time.process_time if args.cpu_time else time.perf_counter
     torch.set_num_threads(args.threads)
@@ -92,6 +94,7 @@ def main() -> None:
     if args.onnx:
         ways["ONNX file"] = onnx_pass(model, args.threads)
     unit = "CPU seconds" if args.cpu_time else "seconds"
+    lines = []
     for batch in args.batch:
         pixels = torch.randn(batch, 3, args.size, args.size)
         times: dict[str, list[float]] = {name: [] for name in ways}
@@ -107,10 +110,18 @@ def main() -> None:
         print(f"{args.backbone}, {args.size} px, batch {batch}, L={args.length}; by {unit}")
         for name, found in times.items():
             over = sorted(a / b for a, b in zip(found, times["bare ViT"], strict=True))
-            print(
-                f"{name:16}{batch / statistics.median(found):8.1f} images/s; time over the bare "
-                f"ViT's {statistics.median(over):.2f} (from {over[0]:.2f} to {over[-1]:.2f})"
-            )
+            rate = f"{batch / statistics.median(found):.1f}"
+            spread = f"{statistics.median(over):.2f} (from {over[0]:.2f} to {over[-1]:.2f})"
+            print(f"{name:16}{rate:>8} images/s; time over the bare ViT's {spread}")
+            lines.append((str(batch), name, rate, spread))
+    header = ("batch", "", "images/s", f"{unit} over the bare ViT's")
+    saved.save(
+        args.save,
+        seeds=[0],
+        selection="",
+        tables={"": saved.table(header, lines)},
+        about=f"{args.backbone}, {args.size} px, L={args.length}, {args.threads} thread(s)",
+    )
 
 
 if __name__ == "__main__":

@@ -112,6 +112,19 @@ def test_names_sizes_and_settings_are_no_figures():
     assert bare("```\nx --set debias.lr=0.01\n```") == []
 
 
+def test_a_typed_table_is_refused_where_all_are_files(docs):
+    filed = "<!-- results/measured/harm.json -->\n<!-- end -->\n"
+    (docs / "results/notes.json").write_text("{}")
+    page, other = docs / "performance.md", docs / "other.md"
+    page.write_text("# Speed\n\n```\n| a | b |\n```\n\n" + filed)
+    other.write_text("| typed | 3 |\n|---|---|\n| x | 4 |\n\n" + filed)
+    made = pages(docs)
+    assert "| mark | 71.5 ± 0.4 |" in made[page] and "| typed | 3 |" in made[other]
+    page.write_text(made[page] + "\n| typed | 3 |\n|---|---|\n| x | 4 |\n")
+    with pytest.raises(ResultFileError, match=r"performance.md: .* table '\| typed \| 3 \|'"):
+        pages(docs)
+
+
 def test_a_block_is_its_file_and_a_block_without_a_file_fails(tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results/x.csv").write_text("method,worst\nERM,45.0 ± 8.7\n")

@@ -42,6 +42,7 @@ def test_figures_over_seeds_the_command_and_the_commit(tmp_path):
     assert (whole["commit"], whole["seeds"], whole["machine"]) == ("abc1234", [0, 1], "two cores")
     assert figure(tmp_path, ["photos", "test", "d2cp", "worst_group"]) == "92.0 ± 2.8"
     assert figure(tmp_path, ["photos", "seconds", "mine"]) == "22, 22"
+    assert read(made)["tables"]["seconds"]["rows"] == [["mine", "22, 22"]]
     assert figure(tmp_path, ["photos", "val", "pseudo"]) == "0.988, 0.988"
     assert figure(tmp_path, ["photos", "verdicts"]) == "found, found"
     assert whole["tables"][""]["rows"][0][-1] == "90.0, 94.0"

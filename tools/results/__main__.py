@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tools.results.blocks import BLOCK, filled
+from tools.results.blocks import BLOCK, filled, require_tables_filed
 from tools.results.commits import strangers
 from tools.results.compared import take_comparison
 from tools.results.files import ResultFileError, require
@@ -51,6 +51,7 @@ def pages(docs: Path) -> dict[Path, str]:
     made = {docs / "reproduced.md": page(docs), docs / "results.md": results_page(docs)}
     for path in sorted(docs.rglob("*.md")):
         text = path.read_text("utf-8")
+        require_tables_filed(text, path)
         if path not in made and BLOCK.search(text):
             made[path] = filled(text, docs)
     return made

@@ -32,7 +32,7 @@ def take_runs(runs: Sequence[Path], docs: Path, name: str, said: Mapping[str, st
         "machine": "; ".join(sorted({e["machine"] for e in environments})),
         "seeds": seeds,
         "selection": "",
-        "tables": {"": _accuracies(results)},
+        "tables": {"": _accuracies(results), "seconds": _seconds(opened)},
         "figures": {**_figures(results), **_found(opened)},
     }
     whole |= {key: value for key, value in said.items() if not whole[key]}
@@ -113,9 +113,25 @@ def _found(runs: Sequence[RunDirectory]) -> dict[str, str]:
         made[f"{split} pseudo"] = ", ".join(f"{value:.3f}" for value in right)
     shipped = [run for run in runs if (run.path / "evaluate/choice.json").is_file()]
     made["shipped"] = ", ".join(_json(run, "evaluate/choice.json")["model"] for run in shipped)
-    spent: dict[str, list[str]] = {}
+    spent = {stage: [f"{value:.0f}" for value in each] for stage, each in _spent(runs).items()}
+    return made | {f"seconds {stage}": ", ".join(each) for stage, each in spent.items()}
+
+
+def _spent(runs: Sequence[RunDirectory]) -> dict[str, list[float]]:
+    """Seconds of each stage, in the order of the runs."""
+    made: dict[str, list[float]] = {}
     for run in runs:
         for path in sorted(run.path.glob("*/manifest.json")):
             stage = json.loads(path.read_text("utf-8"))
-            spent.setdefault(stage["stage"], []).append(f"{stage['seconds']:.0f}")
-    return made | {f"seconds {stage}": ", ".join(each) for stage, each in spent.items()}
+            made.setdefault(stage["stage"], []).append(float(stage["seconds"]))
+    return made
+
+
+def _seconds(runs: Sequence[RunDirectory]) -> dict[str, Any]:
+    """The stages, the longest first. Some run beside others: their sum is not the run's time."""
+    spent = _spent(runs)
+    rows = [
+        [stage, ", ".join(f"{value:.0f}" for value in spent[stage])]
+        for stage in sorted(spent, key=lambda stage: -max(spent[stage]))
+    ]
+    return {"columns": ["stage", "seconds"], "rows": rows}

@@ -7,8 +7,8 @@
 
 An entry is built under a temporary name and renamed when complete, so a killed builder leaves
 nothing that is read. Squares are found by the digest of their file: a table whose images all lie
-in an entry built for a larger table uses that entry. Old entries go when the cache is full
-(`cache_room`).
+in an entry built for a larger table uses that entry. Files that nobody has seen yet are read once,
+digested and decoded together (`FirstLook`). Old entries go when the cache is full (`cache_room`).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import errno
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2cp.core.files import fingerprint, sync_directory
+from d2cp.core.files import fingerprint
 from d2cp.core.locks import Use, held
 from d2cp.core.progress import progress
 from d2cp.data.cache_room import MANIFEST, limit_bytes, make_room, mark_used
-from d2cp.data.digests import digest_bytes, ordered_map
+from d2cp.data.cache_writer import EntryWriter, Square, checksum_of
+from d2cp.data.digests import SMALL, digest_bytes, ordered_map
 from d2cp.data.images import UnreadableError
 from d2cp.errors import DataError
 
@@ -40,6 +40,7 @@ LAYOUT = 1
 # Up to here every opening verifies the checksum of the pixels (a second at most); a larger entry
 # is verified again when the file's time stamp is not the one it was written with.
 ALWAYS_VERIFY_BYTES = 256 * 2**20
+AT_ONCE = 4  # images a thread is handed: handing over a small one costs a tenth of decoding it
 
 Render = Callable[[int], NDArray[np.uint8]]
 
@@ -76,28 +77,23 @@ def open_entry(
     cache_dir: Path,
     *,
     quiet: bool = False,
+    fresh: str = "",
 ) -> Entry:
     """The entry that holds every wanted digest (digest → a row that has it), built if need be.
-    `settings["size"]` is the side of a square."""
-    folder = cache_dir / "images" / fingerprint({**settings, "layout": LAYOUT})
-    content = digest_bytes(b"".join(sorted(wanted))).hex()
-    size = int(settings["size"])
+    `settings["size"]` is the side of a square; `fresh` is the content this process has just built.
+    """
+    folder, content, size = _folder(cache_dir, settings), _content(wanted), int(settings["size"])
+    if fresh == content and (entry := _read(folder / content, size, fresh=True)):
+        return entry
     if entry := _find(folder, content, wanted, size):
         return entry
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with held(folder / f"{content}.lock", wait=True):
-            # Another process may have built it while this one waited.
-            if entry := _find(folder, content, wanted, size):
-                return entry
-            needed = len(wanted) * size * size * 3
-            make_room(cache_dir, needed, limit_bytes())
-            _require_space(folder, needed)
-            _clear(folder, content)
-            _build(folder, content, wanted, render, names, settings, quiet)
-    except OSError as error:
-        raise _unwritable(cache_dir, error) from error
-    entry = _read(folder / content, size)
+    with _building(cache_dir, folder, content):
+        # Another process may have built it while this one waited.
+        if entry := _find(folder, content, wanted, size):
+            return entry
+        _make_way(cache_dir, folder, content, len(wanted), size)
+        _build(folder, content, wanted, render, names, settings, quiet)
+    entry = _read(folder / content, size, fresh=True)
     if entry is None:
         raise DataError(
             f"the image cache {folder / content} was damaged while it was being written",
@@ -115,64 +111,107 @@ def _build(
     settings: dict[str, Any],
     quiet: bool,
 ) -> None:
-    work = Path(tempfile.mkdtemp(dir=folder, prefix=f".{content}."))
-    try:
-        size = int(settings["size"])
-        square = size * size * 3
-        digests, rows = list(wanted), list(wanted.values())
-        reasons: dict[int, str] = {}
-        checksum = blake2b(digest_size=16)
+    rows = list(wanted.values())
 
-        def attempt(row: int) -> NDArray[np.uint8] | str:
-            try:
-                return render(row)
-            except UnreadableError as error:
-                return str(error)
-
-        # Plain writes, not a writable map: a full disk then raises instead of killing the process.
-        with (
-            (work / "pixels.u8").open("wb") as file,
-            progress(len(rows), "decoding images", quiet=quiet or len(rows) < 2000) as bar,
-        ):
-            for slot, result in enumerate(ordered_map(attempt, rows)):
-                if isinstance(result, str):
-                    reasons[slot] = result
-                    data = bytes(square)  # a place that is never read
-                else:
-                    data = result.tobytes()
-                file.write(data)
-                checksum.update(data)
-                bar.step(images=1)
-            file.flush()
-            os.fsync(file.fileno())
-        (work / "digests.bin").write_bytes(b"".join(digests))
-        with (work / "quarantine.csv").open("w", newline="", encoding="utf-8") as listing:
-            writer = csv.writer(listing, lineterminator="\n")
-            writer.writerow(("digest", "file", "reason"))
-            for slot, reason in reasons.items():
-                name = names(rows[slot]).encode("utf-8", "backslashreplace").decode()
-                writer.writerow((digests[slot].hex(), name, reason))
-        manifest = {
-            "settings": settings,
-            "count": len(rows),
-            "pixels": checksum.hexdigest(),
-            "pixels_mtime_ns": (work / "pixels.u8").stat().st_mtime_ns,
-            "digests": _checksum(work / "digests.bin"),
-            "quarantine": _checksum(work / "quarantine.csv"),
-        }
-        (work / MANIFEST).write_text(json.dumps(manifest, indent=2))
-        for path in work.iterdir():
-            with path.open("rb") as done:
-                os.fsync(done.fileno())
+    def attempt(row: int) -> Square:
         try:
-            os.rename(work, folder / content)
-        except OSError as error:
-            # Without a working lock two builders can meet here; the first one's entry is as good.
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        sync_directory(folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+            return render(row)
+        except UnreadableError as error:
+            return str(error)
+
+    squares = _shown(ordered_map(attempt, rows, AT_ONCE), len(rows), quiet)
+    with EntryWriter(folder, content, settings) as writer:
+        for (digest, row), square in zip(wanted.items(), squares, strict=True):
+            writer.add(digest, names(row), square)
+        writer.finish(content)
+
+
+@dataclass
+class FirstLook:
+    """Digests of files of which none was seen before, while the entry of their squares is built:
+    each file is read once. Where the cache has entries of these settings nothing is decoded: one of
+    them may hold the same images."""
+
+    location: str
+    read: Callable[[int], bytes]
+    decode: Callable[[bytes], NDArray[np.uint8]]
+    names: Callable[[int], str]
+    settings: dict[str, Any]
+    cache_dir: Path
+    quiet: bool
+    built: str = field(default="", init=False)  # the content, where an entry was built
+
+    def digests(self, rows: Sequence[int]) -> Iterator[bytes | str]:
+        """For each row its file's digest, or why it cannot be read."""
+        folder = _folder(self.cache_dir, self.settings)
+        place = digest_bytes(os.fsencode(self.location)).hex()
+        with _building(self.cache_dir, folder, place):
+            if any(folder.glob(f"[!.]*/{MANIFEST}")):
+                yield from ordered_map(lambda row: self._look(row, decode=False)[0], rows, SMALL)
+                return
+            _make_way(self.cache_dir, folder, place, len(rows), int(self.settings["size"]))
+            yield from self._build(folder, place, rows)
+
+    def _build(self, folder: Path, place: str, rows: Sequence[int]) -> Iterator[bytes | str]:
+        seen = _shown(ordered_map(self._look, rows, AT_ONCE), len(rows), self.quiet)
+        with EntryWriter(folder, place, self.settings) as writer:
+            for row, (digest, square) in zip(rows, seen, strict=True):
+                if isinstance(digest, bytes) and digest not in writer.digests:
+                    writer.add(digest, self.names(row), square)
+                yield digest
+            if writer.digests:
+                self.built = _content(writer.digests)
+                writer.finish(self.built)
+
+    def _look(self, row: int, *, decode: bool = True) -> tuple[bytes | str, Square]:
+        try:
+            data = self.read(row)
+        except UnreadableError as error:
+            return str(error), ""
+        digest = digest_bytes(data)
+        try:
+            return digest, self.decode(data) if decode else ""
+        except UnreadableError as error:
+            return digest, str(error)
+
+
+def _shown(items: Iterable[Any], count: int, quiet: bool) -> Iterator[Any]:
+    with progress(count, "decoding images", quiet=quiet or count < 2000) as bar:
+        for item in items:
+            yield item
+            bar.step(images=1)
+
+
+def _folder(cache_dir: Path, settings: dict[str, Any]) -> Path:
+    return cache_dir / "images" / fingerprint({**settings, "layout": LAYOUT})
+
+
+def _content(digests: Iterable[bytes]) -> str:
+    return digest_bytes(b"".join(sorted(digests))).hex()
+
+
+@contextmanager
+def _building(cache_dir: Path, folder: Path, name: str) -> Iterator[None]:
+    """One builder of this name at a time; a disk that is full or closed is told."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with held(folder / f"{name}.lock", wait=True):
+            yield
+    except OSError as error:
+        raise _unwritable(cache_dir, error) from error
+
+
+def _make_way(cache_dir: Path, folder: Path, name: str, images: int, size: int) -> None:
+    """Room for so many squares; a damaged entry of this name and what killed builders left go. The
+    lock on the name is held."""
+    needed = images * size * size * 3
+    make_room(cache_dir, needed, limit_bytes())
+    free = shutil.disk_usage(folder).free
+    if free < needed * 1.02:
+        raise OSError(errno.ENOSPC, f"{needed / 2**20:.0f} MB needed, {free / 2**20:.0f} MB free")
+    for path in (folder / name, *folder.glob(f".{name}.*")):
+        if path.is_dir():
+            shutil.rmtree(path)
 
 
 def _find(folder: Path, content: str, wanted: dict[bytes, int], size: int) -> Entry | None:
@@ -193,8 +232,9 @@ def _find(folder: Path, content: str, wanted: dict[bytes, int], size: int) -> En
     return None
 
 
-def _read(path: Path, size: int) -> Entry | None:
-    """The entry, or None when it is absent, cut short or altered."""
+def _read(path: Path, size: int, *, fresh: bool = False) -> Entry | None:
+    """The entry, or None when it is absent, cut short or altered. Pixels that this process has just
+    written are not read back: they would come from memory."""
     use = None
     try:
         use = Use(path / MANIFEST)
@@ -206,12 +246,11 @@ def _read(path: Path, size: int) -> Entry | None:
             raise ValueError("cut short")
         for name in ("digests", "quarantine"):
             suffix = ".bin" if name == "digests" else ".csv"
-            if _checksum(path / f"{name}{suffix}") != manifest[name]:
+            if checksum_of(path / f"{name}{suffix}") != manifest[name]:
                 raise ValueError("altered")
         untouched = status.st_mtime_ns == manifest["pixels_mtime_ns"]
-        if (not untouched or status.st_size <= ALWAYS_VERIFY_BYTES) and _checksum(
-            path / "pixels.u8"
-        ) != manifest["pixels"]:
+        trusted = fresh or status.st_size > ALWAYS_VERIFY_BYTES
+        if not (untouched and trusted) and checksum_of(path / "pixels.u8") != manifest["pixels"]:
             raise ValueError("altered")
         digests = _split_digests((path / "digests.bin").read_bytes())
         with (path / "quarantine.csv").open(newline="", encoding="utf-8") as listing:
@@ -226,27 +265,6 @@ def _read(path: Path, size: int) -> Entry | None:
 
 def _split_digests(data: bytes) -> list[bytes]:
     return [data[start : start + 16] for start in range(0, len(data), 16)]
-
-
-def _checksum(path: Path) -> str:
-    checksum = blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            checksum.update(block)
-    return checksum.hexdigest()
-
-
-def _clear(folder: Path, content: str) -> None:
-    """Remove a damaged entry and what killed builders left; the lock on `content` is held."""
-    for path in (folder / content, *folder.glob(f".{content}.*")):
-        if path.is_dir():
-            shutil.rmtree(path)
-
-
-def _require_space(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < needed * 1.02:
-        raise OSError(errno.ENOSPC, f"{needed / 2**20:.0f} MB needed, {free / 2**20:.0f} MB free")
 
 
 def _unwritable(cache_dir: Path, error: OSError) -> DataError:

@@ -33,8 +33,8 @@ def threads() -> int:
 
 
 def ordered_map(function: Callable[[int], T], rows: Sequence[int], at_once: int = 1) -> Iterator[T]:
-    """function(row) in threads, in order, with a bounded number of results waiting. A thread is
-    handed `at_once` rows: more than one where a row costs less than the handing over."""
+    """function(row) in threads, in order, with a bounded number of results waiting: eight rows a
+    thread, or twice what it is handed at once (more than a row where that costs little)."""
     parts = (rows[start : start + at_once] for start in range(0, len(rows), at_once))
 
     def run(part: Sequence[int]) -> list[T]:
@@ -42,7 +42,7 @@ def ordered_map(function: Callable[[int], T], rows: Sequence[int], at_once: int 
 
     with ThreadPoolExecutor(threads()) as pool:
         waiting: deque[Future[list[T]]] = deque(
-            pool.submit(run, part) for part in islice(parts, 8 * threads())
+            pool.submit(run, part) for part in islice(parts, max(2, 8 // at_once) * threads())
         )
         try:
             while waiting:
@@ -55,9 +55,12 @@ def ordered_map(function: Callable[[int], T], rows: Sequence[int], at_once: int 
 
 
 def row_digests(
-    source: EncodedSource, cache_dir: Path | None
+    source: EncodedSource,
+    cache_dir: Path | None,
+    unseen: Callable[[Sequence[int]], Iterator[bytes | str]] | None = None,
 ) -> tuple[list[bytes | None], dict[int, str]]:
-    """A digest for each row, None where the file cannot be read, and the reasons for those."""
+    """A digest for each row, None where the file cannot be read, and the reasons for those. Where
+    no file was seen before, `unseen` reads them: each row's digest, or why it has none."""
     index_path = None
     if cache_dir is not None:
         index_path = (
@@ -75,7 +78,9 @@ def row_digests(
         except UnreadableError as error:
             return str(error)
 
-    for row, found in zip(unknown, ordered_map(one, unknown, SMALL), strict=True):
+    first = bool(unknown) and len(unknown) == len(stamps)
+    read = unseen(unknown) if first and unseen else ordered_map(one, unknown, SMALL)
+    for row, found in zip(unknown, read, strict=True):
         if isinstance(found, str):
             bad[row] = found
         else:

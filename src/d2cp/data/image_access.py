@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from d2cp.data.cache import Entry, default_cache_dir, open_entry
+from d2cp.data.cache import Entry, FirstLook, default_cache_dir, open_entry
 from d2cp.data.digests import digest_bytes, row_digests
 from d2cp.data.images import DECODER_VERSION, RESAMPLING, decode, to_square
 from d2cp.data.source import ColouredSource, EncodedSource
@@ -71,7 +71,16 @@ def load_images(
 def _open_encoded(
     table: Table, source: EncodedSource, size: int, resize: str, cache_dir: Path, quiet: bool
 ) -> ImageStore:
-    digests, bad = row_digests(source, cache_dir)
+    settings = _settings(size, resize, source.centre_crop)
+
+    def name(row: int) -> str:
+        return str(table.ids[row])
+
+    def square(data: bytes) -> NDArray[np.uint8]:
+        return to_square(decode(data), size, resize=resize, centre_crop=source.centre_crop)
+
+    first = FirstLook(source.location, source.read, square, name, settings, cache_dir, quiet)
+    digests, bad = row_digests(source, cache_dir, first.digests)
     if len(bad) == len(table):
         raise DataError(
             f"none of the {len(table)} images of {table.name!r} can be read "
@@ -85,15 +94,12 @@ def _open_encoded(
         data = source.read(row)
         if digest_bytes(data) != digests[row]:
             raise DataError(
-                f"{table.ids[row]} changed while it was being read",
+                f"{name(row)} changed while it was being read",
                 remedy="start again when nothing writes to the data set",
             )
-        return to_square(decode(data), size, resize=resize, centre_crop=source.centre_crop)
+        return square(data)
 
-    settings = _settings(size, resize, source.centre_crop)
-    entry = open_entry(
-        wanted, render, lambda row: str(table.ids[row]), settings, cache_dir, quiet=quiet
-    )
+    entry = open_entry(wanted, render, name, settings, cache_dir, quiet=quiet, fresh=first.built)
     for row, digest in enumerate(digests):
         if digest is not None and digest in entry.bad:
             bad[row] = entry.bad[digest]
