@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from cues import mark_box
 from d2cp.data.copies import thumbnail
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.heat import heat_maps
 from d2cp.scan.pairs import matched_pairs
 from findings import Cell, Ints, KnownEyes, Material, cells, load, open_cell, run_cell, score_cue
-from planting import mark_box
 
 USUAL = 128
 """Training images whose mean is the usual picture, as in the scan's own pictures."""

@@ -43,6 +43,8 @@ import d2cp.scan.lenses.simple as plain_code
 import d2cp.scan.lenses.templates as template_code
 import d2cp.scan.lenses.tint as tint_code
 import d2cp.scan.properties as word_code
+from cues import HELD_ASIDE
+from cues import planted as plant
 from d2cp.config.scan import ScanConfig
 from d2cp.data.source import Stamp
 from d2cp.data.table import Table
@@ -63,8 +65,7 @@ from d2cp.scan.lenses import simple
 from d2cp.scan.lenses.templates import to_fine
 from d2cp.scan.properties import properties
 from d2cp.scan.scanner import scan
-from planting import HELD_ASIDE, balanced_rows, correlated_rows, digit_photo, draw_cues, draw_splits
-from planting import planted as plant
+from planting import balanced_rows, correlated_rows, digit_photo, draw_cues, draw_splits
 
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 CUES = ("colour", "cast", "blur", "mark", "border", "compression", "background")

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 import saved
-from planting import CUES, Draw, Photo, balanced_rows, correlated_rows, write
+from cues import CUES, Draw, Photo
+from planting import balanced_rows, correlated_rows, write
 
 Ints = NDArray[np.int64]
 TRAIN, VAL = 1000, 300

@@ -16,7 +16,7 @@ from d2cp.scan.changes import (
 from d2cp.scan.evidence import certainty, of_the_class, sure_and_wrong, unlike_the_class
 from d2cp.scan.judge import FOUND, judge
 from d2cp.scan.lenses.tint import give_tint
-from d2cp.scan.names import describe, value_names, with_place
+from d2cp.scan.names import describe, describe_entry, value_names, with_place
 from d2cp.scan.transplant import paste, place_of, window_of
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 
@@ -140,6 +140,24 @@ def test_a_name_says_what_the_score_follows_within_the_classes():
     name, two = describe("colour", (blue + 3 * y).astype(np.float32), y, words)
     assert name == "overall colour: bluer" and two == ("less blue", "bluer")
     assert describe("column site", blue.astype(np.float32), y, {})[0] == "column site"
+
+
+def test_a_file_s_or_column_s_finding_says_which_entry_it_is():
+    """Also where the entry is the class itself: there is nothing within the classes to go by."""
+    draw = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    score = (y + 0.1 * draw.normal(size=400)).astype(np.float32)
+    noise = draw.normal(size=400).astype(np.float32)
+    wide = {"width": noise, "camera A 1": (1 - y).astype(np.float32)}
+    name, two = describe_entry("file", score, wide)
+    assert name == "file: not camera A 1" and two == ("camera A 1", "not camera A 1")
+    assert describe_entry("file", -score, wide)[0] == "file: camera A 1"
+    name, two = describe_entry("file", score, {"width": 3.0 * y + noise})
+    assert name == "file: wider images" and two == ("narrower images", "wider images")
+    name, _ = describe_entry("column site", score, {"site B": y.astype(np.float32)})
+    assert name == "column site: B"
+    assert describe_entry("column age", score, {"age": 50 - 9 * y})[0] == "column age: low age"
+    assert describe_entry("file", score, {"width": noise}) == ("file property", ())
 
 
 @pytest.mark.parametrize("lens", sorted(CHANGES))

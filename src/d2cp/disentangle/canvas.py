@@ -25,7 +25,8 @@ def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of uint8 [H,W,3] images (None leaves a place empty) with a title and labels."""
+    """Rows of uint8 [H,W,3] images (None leaves a place empty) with a title and labels. An oblong
+    image is as long as a cell and lies in its middle."""
 
     title: str
     note: str
@@ -66,7 +67,9 @@ class Grid:
                 pen.text((left - 10, first + 17 * i), line, INK, font(13), anchor="rm")
             for x, pixels in zip(xs, cells, strict=False):
                 if pixels is not None:
-                    image.paste(_scaled(pixels, self.cell), (int(x), y))
+                    made = _scaled(pixels, self.cell)
+                    beside, above = ((self.cell - side) // 2 for side in made.size)
+                    image.paste(made, (int(x) + beside, y + above))
         return image
 
 
@@ -87,8 +90,10 @@ def save_png(image: Image.Image, path: Path) -> None:
 
 def _scaled(pixels: Pixels, cell: int) -> Image.Image:
     image = Image.fromarray(pixels)
-    how = Image.Resampling.NEAREST if image.width < cell / 3 else Image.Resampling.BICUBIC
-    return image.resize((cell, cell), how)
+    longer = max(image.size)
+    how = Image.Resampling.NEAREST if longer < cell / 3 else Image.Resampling.BICUBIC
+    width, height = (max(1, round(cell * side / longer)) for side in image.size)
+    return image.resize((width, height), how)
 
 
 def _width(text: str, size: int) -> float:

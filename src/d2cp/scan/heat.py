@@ -1,6 +1,7 @@
 """Where in the picture a finding is.
 
-For patches, windows are left out (`d2cp.scan.patch_heat`). For the other lenses the map is, to
+For patches, windows are left out; repeated details say by which pixels they match
+(`d2cp.scan.patch_heat`). For the other lenses the map is, to
 first order, how much each place pushes the score: slope × (picture - what would be there instead),
 summed over the channels and smoothed. What stands in for the cue is the lens's own: a blurred
 picture for sharpness, the picture in grey for saturation, in grey light for tint, the picture's
@@ -19,13 +20,11 @@ from d2cp.scan.batched import Floats
 from d2cp.scan.finding import Reader
 from d2cp.scan.lenses.simple import luma
 from d2cp.scan.lenses.tint import without_tint
-from d2cp.scan.patch_heat import PATCH_LENSES, patch_heat
+from d2cp.scan.patch_heat import PATCH_LENSES, patch_heat, smoothing
 from d2cp.scan.transplant import read_images
 
 BLUR = 1 / 16
 """Side of the blur that takes sharpness away, as a share of the picture's."""
-SMOOTH = 1 / 9
-"""Side of the window over which the map is averaged: about a patch."""
 
 
 def heat_maps(
@@ -50,7 +49,7 @@ def _push(
     slope = slope.nan_to_num(0, 0, 0)  # a flat strip's spread has no slope
     with torch.no_grad():
         push = (slope * (images - instead(lens, images, usual))).sum(1, keepdim=True)
-        width = _odd(images.shape[-1] * SMOOTH)
+        width = smoothing(images.shape[-1])
         for _ in range(2):
             push = F.avg_pool2d(push, width, 1, width // 2, count_include_pad=False)
         return push[:, 0].clamp(min=0)

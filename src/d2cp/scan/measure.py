@@ -19,7 +19,7 @@ from d2cp.scan.eyes import Features
 from d2cp.scan.finding import Finding, Reader
 from d2cp.scan.hidden import hidden_value
 from d2cp.scan.judge import Judgement, judge
-from d2cp.scan.names import CARRIED, describe, value_names, with_place
+from d2cp.scan.names import CARRIED, describe, describe_entry, value_names, with_place
 from d2cp.scan.transplant import Transplant
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
 
@@ -106,10 +106,12 @@ def ranked(
     fit: Ints,
     worded: Ints,
     words: Features,
+    entries: dict[str, Features],
     config: ScanConfig,
 ) -> tuple[Finding, ...]:
     """The strongest first; each is judged by what it tells beyond those before it. `words` are
-    plain properties of the rows `fit[worded]`."""
+    plain properties of the rows `fit[worded]`, `entries` those of lenses that look at the file or
+    at a column."""
     measured = sorted(measured, key=lambda m: -m.verdict(config.alpha).strength)
     rows = fit[:: -(-len(fit) // BEYOND_ROWS)]
     some = np.isin(fit, rows)
@@ -122,7 +124,7 @@ def ranked(
         judged.append((part.verdict(config.alpha, beyond=beyond), beyond, part))
     judged.sort(key=lambda j: -j[0].strength)
     return tuple(
-        _finding(rank, verdict, beyond, part, table, fit, worded, words)
+        _finding(rank, verdict, beyond, part, table, fit, worded, words, entries)
         for rank, (verdict, beyond, part) in enumerate(judged, start=1)
     )
 
@@ -136,12 +138,16 @@ def _finding(
     fit: Ints,
     worded: Ints,
     words: Features,
+    entries: dict[str, Features],
 ) -> Finding:
     candidate = part.candidate
     # With more than two classes there is no one direction that a property could name.
     named = words if table.n_classes == 2 else {}
     score, y = candidate.held_out[worded, 0], table.y[fit[worded]]
-    name, two = describe(candidate.lens, score, y, named)
+    if candidate.lens in entries and named:
+        name, two = describe_entry(candidate.lens, score, entries[candidate.lens])
+    else:
+        name, two = describe(candidate.lens, score, y, named)
     moved = part.evidence["transplant"]
     if moved["gap"] >= CARRIED and verdict.shortcut >= 0.5:
         name = with_place(candidate.lens, name, moved["place"])

@@ -47,6 +47,11 @@ OPPOSITES = {
     "centre bright": ("brighter in the middle", "brighter around the middle"),
     "edge bright": ("brighter at the edge", "darker at the edge"),
     "edge rough": ("more detail at the edge", "plainer at the edge"),
+    "width": ("wider images", "narrower images"),
+    "height": ("higher images", "lower images"),
+    "aspect ratio": ("wider shape", "taller shape"),
+    "bytes per pixel": ("more bytes a pixel", "fewer bytes a pixel"),
+    "compression quality": ("less compressed", "more compressed"),
 }
 LEAST = 0.15
 """Correlation below which a property does not describe a finding."""
@@ -70,6 +75,27 @@ def describe(
     more, less = OPPOSITES.get(best, (f"more {best}", f"less {best}"))
     high, low = (more, less) if strength[best] > 0 else (less, more)
     return f"{title}: {high}", (low, high)
+
+
+def describe_entry(
+    lens: str, score: Floats, entries: Mapping[str, Floats]
+) -> tuple[str, tuple[str, ...]]:
+    """The same for a lens that does not look at pixels: the entry of the file or of a column that
+    goes with its score most, over all classes. An entry cannot look like a class."""
+    nothing = np.zeros(len(score), np.int64)
+    strength = {name: within(score, values, nothing) for name, values in entries.items()}
+    best = max(strength, key=lambda name: abs(strength[name]), default=None)
+    if best is None or abs(strength[best]) < LEAST:
+        return TITLES.get(lens, lens), ()
+    said = best.removeprefix(f"{lens.removeprefix('column ')} ")  # column site: A, not site A
+    if best in OPPOSITES:
+        more, less = OPPOSITES[best]
+    elif np.isin(entries[best], (0, 1)).all():
+        more, less = said, f"not {said}"
+    else:
+        more, less = f"high {said}", f"low {said}"
+    high, low = (more, less) if strength[best] > 0 else (less, more)
+    return f"{lens}: {high}", (low, high)
 
 
 def with_place(lens: str, name: str, place: str) -> str:

@@ -1,7 +1,8 @@
 """Where a finding of patches is: how the score falls when no patch may touch a window.
 
 The largest response outside a window is the largest of four: above, below, left and right of it.
-So every window is left out exactly, without looking at the picture again.
+So every window is left out exactly, without looking at the picture again. Repeated details are
+larger than such a window and say themselves by which pixels they match (`template_heat`).
 """
 
 from __future__ import annotations
@@ -17,23 +18,25 @@ from d2cp.scan.finding import Reader
 from d2cp.scan.lenses.patches import STRIDE
 from d2cp.scan.lenses.simple import shrink
 from d2cp.scan.lenses.templates import to_fine
+from d2cp.scan.template_heat import template_heat
 
 PATCH_LENSES = (REPEATED, "local pattern", "texture")
 WINDOW = 0.2
 """Side of the windows left out, as a share of the picture's."""
+SMOOTH = 1 / 9
+"""Side of the window over which what pixels add is averaged, twice: about a patch."""
 
 
 @torch.no_grad()
 def patch_heat(bank: Bank, reader: Reader, images: Tensor, sides: list[int]) -> Tensor:
-    """[B, S, S]: at each pixel the falls of the score towards `sides[i]`, summed over the windows
-    that cover it; a rise counts as nothing."""
+    """[B, S, S]: at each pixel the mean fall of the score towards `sides[i]` over the windows that
+    cover it, a rise counting as nothing, or what repeated details add within such a window."""
     heat = torch.zeros(len(images), *images.shape[2:])
     if REPEATED in reader.weight:
         fine = to_fine(images)
-        falls = Falls(len(images), fine.shape[-1])
-        answer, weight = bank.templates.responses(fine), _towards(reader, REPEATED, sides)
-        falls.add(answer, bank.templates.side, [(largest_drop, weight)])
-        heat += falls.spread(images.shape[-1])
+        usual = torch.from_numpy(reader.centre[REPEATED])
+        added = template_heat(bank.templates, _towards(reader, REPEATED, sides), usual, fine)
+        heat += _smooth(added, images.shape[-1])
     kinds = (("local pattern", largest_drop), ("texture", mean_drop))
     if any(lens in reader.weight for lens, _ in kinds):
         coarse = shrink(images, COARSE)
@@ -71,7 +74,8 @@ class Falls:
 
     def spread(self, size: int) -> Tensor:
         """Over the pixels of pictures of `size`: [B, size, size]."""
-        return _spread(self.total.clamp(min=0), self.window, self.side, size)
+        covering = (self.window / STRIDE) ** 2  # but for the edges
+        return _spread(self.total.clamp(min=0) / covering, self.window, self.side, size)
 
 
 def touching(corners: Tensor, window: int, patch: int, places: int) -> tuple[Tensor, Tensor]:
@@ -123,3 +127,18 @@ def _spread(fall: Tensor, window: int, side: int, size: int) -> Tensor:
     left = side - made.shape[-1]
     whole = F.pad(made, (0, left, 0, left))
     return F.interpolate(whole, (size, size), mode="bilinear", align_corners=False)[:, 0]
+
+
+def _smooth(added: Tensor, size: int) -> Tensor:
+    """What pixels [B, S, S] add, as within windows around them, in pictures of `size`."""
+    side = added.shape[-1]
+    width = smoothing(side)
+    found = added[:, None] * max(2, round(side * WINDOW)) ** 2
+    for _ in range(2):
+        found = F.avg_pool2d(found, width, 1, width // 2, count_include_pad=False)
+    return F.interpolate(found, (size, size), mode="bilinear", align_corners=False)[:, 0]
+
+
+def smoothing(side: int) -> int:
+    """An odd number of pixels, SMOOTH of a picture's side."""
+    return max(3, 2 * round((side * SMOOTH - 1) / 2) + 1)

@@ -25,6 +25,7 @@ from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.heat import heat_maps
 from d2cp.scan.pairs import matched_pairs
 from d2cp.scan.recurring import recurring
+from d2cp.scan.shapes import aspect, unstretched
 from d2cp.scan.transplants import Shown, try_transplants
 from d2cp.scan.workers import each
 
@@ -85,6 +86,14 @@ class Subject:
         counts = np.bincount(self.y, minlength=self.table.n_classes)
         most = np.argsort(-counts, kind="stable")[:CLASSES]
         return sorted(int(c) for c in most if counts[c])
+
+    def pictures(self, which: Ints) -> list[Bytes]:
+        """The images of `rows[which]` in the shape of their files."""
+        rows = self.rows[which]
+        return [self.shaped(p, int(row)) for p, row in zip(self.store[rows], rows, strict=True)]
+
+    def shaped(self, square: Bytes, row: int) -> Bytes:
+        return unstretched(square, aspect(self.table, row))
 
     def class_name(self, label: int) -> str:
         return visible(self.table.class_names[label])
@@ -157,9 +166,9 @@ def extremes(subject: Subject) -> Kind | None:
         low, high = ranked[:EACH], ranked[-min(EACH, max(0, len(ranked) - EACH)) :]
         if len(ranked) <= EACH:
             high = ranked[:0]
-        cells: list[Bytes | None] = [*subject.store[subject.rows[low]]]
+        cells: list[Bytes | None] = [*subject.pictures(low)]
         cells += [None] * (2 * EACH - len(low) - len(high))
-        cells += [*subject.store[subject.rows[high]]]
+        cells += subject.pictures(high)
         lines.append((subject.class_name(label), cells))
     ends = (subject.value_name(0), subject.value_name(1)) if two else ("against it", "with it")
     columns = [ends[0], *[""] * (2 * EACH - 2), ends[1]]
@@ -193,12 +202,17 @@ def heat(subject: Subject) -> Kind | None:
     sides = subject.value[which].tolist()
     maps = heat_maps(subject.found.bank, finding.reader, finding.lens, images, sides, usual)
     pixels = subject.store[subject.rows[which]]
+
+    def shaped(square: Bytes, number: int) -> Bytes:
+        return subject.shaped(square, int(subject.rows[which[number]]))
+
     lines = []
     for v in dict.fromkeys(sides):
         mine = [i for i, side in enumerate(sides) if side == v]
         name = subject.value_name(v)
-        lines.append((name, [pixels[i] for i in mine]))
-        lines.append(("where", [heat_over(pixels[i], maps[i]) for i in mine]))
+        warm = {i: heat_over(pixels[i], maps[i]) for i in mine}
+        lines.append((name, [shaped(pixels[i], i) for i in mine]))
+        lines.append(("where", [shaped(warm[i], i) for i in mine]))
     note = (
         "Training images whose value is surest. Warm places are what pushes the score towards "
         "that value; grey places do nothing for it."
@@ -219,7 +233,7 @@ def pairs(subject: Subject) -> Kind | None:
         mine = [pair for pair in found if subject.y[pair[0]] == label]
         cells: list[Bytes | None] = []
         for pair in mine:
-            cells += [*subject.store[subject.rows[np.array(pair)]]]
+            cells += subject.pictures(np.array(pair))
         if cells:
             lines.append((subject.class_name(label), cells))
     if not lines:
@@ -249,7 +263,12 @@ def transplants(subject: Subject) -> Kind | None:
             f"{subject.value_name(t.before)}, then {subject.value_name(t.after)}"
             if t.after != t.before
             else f"stays {subject.value_name(t.before)}",
-            [t.recipient, t.donor, t.result],
+            [
+                subject.shaped(square, row)
+                for square, row in zip(
+                    (t.recipient, t.donor, t.result), (*t.rows, t.rows[0]), strict=True
+                )
+            ],
         )
         for t in shown
     ]

@@ -24,6 +24,7 @@ from d2cp.scan.measure import measure, ranked
 from d2cp.scan.transplant import PAIRS, Transplant, transplant_test
 from d2cp.scan.workers import each, sharing
 
+Entries = dict[str, tuple[str, ...]]
 ROWS = 1024
 WORDED = 4000
 """Images by which findings are named, at most."""
@@ -42,10 +43,12 @@ def scan(
     read. `columns` are further columns of the user's, one value a row.
     """
     with sharing():
-        return _scan(table, eyes, fit, config, table_features(table, columns or {}))
+        return _scan(table, eyes, fit, config, *table_features(table, columns or {}))
 
 
-def _scan(table: Table, eyes: Eyes, fit: Rows, config: ScanConfig, tabled: Features) -> Scan:
+def _scan(
+    table: Table, eyes: Eyes, fit: Rows, config: ScanConfig, tabled: Features, entries: Entries
+) -> Scan:
     seen = look_at_all(eyes, fit)
     seen |= {name: values[fit] for name, values in tabled.items()}
     scaling = Scaling.of(seen)
@@ -66,10 +69,14 @@ def _scan(table: Table, eyes: Eyes, fit: Rows, config: ScanConfig, tabled: Featu
     ]
     worded = np.arange(0, len(fit), -(-len(fit) // WORDED))
     words = describe_all(eyes, fit[worded])
+    named = {
+        lens: dict(zip(names, tabled[lens][fit[worded]].T, strict=True))
+        for lens, names in entries.items()
+    }
     train = len(table.rows("train"))
     note = f"the lenses learn from {len(fit)} of {train} training images"
     return Scan(
-        findings=ranked(measured, table, fit, worded, words, config),
+        findings=ranked(measured, table, fit, worded, words, named, config),
         bank=eyes.bank,
         size=eyes.size,
         table_features=tabled,
@@ -84,16 +91,18 @@ def rows_to_learn_from(table: Table, config: ScanConfig) -> Rows:
     return train[np.sort(order)]
 
 
-def table_features(table: Table, columns: Mapping[str, Sequence[str]]) -> Features:
-    """What does not come from pixels, for every row."""
+def table_features(table: Table, columns: Mapping[str, Sequence[str]]) -> tuple[Features, Entries]:
+    """What does not come from pixels, for every row, and what each feature is called."""
     found: Features = {}
+    entries: Entries = {}
     if isinstance(table.source, EncodedSource):
-        matrix, _ = facts_matrix(read_all(table.source.read, len(table)))
+        matrix, names = facts_matrix(read_all(table.source.read, len(table)))
         if matrix.shape[1]:
-            found["file"] = matrix
+            found["file"], entries["file"] = matrix, names
     for name, values in columns.items():
-        found[f"column {name}"], _ = column_features(values, name)
-    return found
+        lens = f"column {name}"
+        found[lens], entries[lens] = column_features(values, name)
+    return found, entries
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,15 @@ FRAME = (255, 60, 0)
 
 @dataclass(frozen=True)
 class Shown:
-    """One try: the recipient, the donor (its window framed), the result, and the values before
-    and after."""
+    """One try: the recipient, the donor (its window framed), the result, the values before and
+    after, and the rows of recipient and donor."""
 
     recipient: Bytes
     donor: Bytes
     result: Bytes
     before: int
     after: int
+    rows: tuple[int, int]
 
 
 def try_transplants(
@@ -78,8 +79,8 @@ def try_transplants(
         scores: Floats = read_images(found.bank, finding.reader, made, extra).numpy()
     after = values_of(scores, finding.threshold)
     before = finding.value[recipients]
-    parts = zip(_bytes(taken), framed, _bytes(made), before, after, strict=True)
-    return [Shown(r, d, m, int(b), int(a)) for r, d, m, b, a in parts]
+    parts = zip(_bytes(taken), framed, _bytes(made), before, after, recipients, donors, strict=True)
+    return [Shown(r, d, m, int(b), int(a), (int(i), int(j))) for r, d, m, b, a, i, j in parts]
 
 
 def frame(pixels: Bytes, corner: tuple[int, int], window: tuple[int, int]) -> Bytes:

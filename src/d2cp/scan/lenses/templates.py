@@ -66,6 +66,13 @@ class Templates:
         white = (spectra(picture, self.side) - self.mean[:, None]) / self.spread[:, None]
         return white / white.square().sum(0).sqrt().clamp(min=1e-3)
 
+    def in_pixels(self) -> Tensor:
+        """Slopes of the match by each pixel of a piece, but for a factor of each piece, and without
+        brightness: [K, side, side]."""
+        waves = _waves(self.side)
+        slopes = (self.templates / self.spread).reshape(-1, len(waves), len(waves))
+        return torch.einsum("kij,iy,jx->kyx", slopes, waves, waves)
+
     def arrays(self) -> Arrays:
         parts = {"mean": self.mean, "spread": self.spread, "templates": self.templates}
         side = np.array([self.side], np.float32)
