@@ -40,10 +40,12 @@ from d2cp.core.records import CellRecord
 from d2cp.core.run_directory import RunDirectory
 from d2cp.data.place import Place
 from d2cp.pipeline.frozen_features import load_features
+from d2cp.pipeline.opening import bound
 
 
 def footing_of(run: Path, grid: Grid, seed: int) -> Footing:
-    config, table = grid.settings(seed), grid.place.table()
+    config = grid.settings(seed)
+    table = bound(grid.place.table(), config)
     assert read_columns(run, "data/table.csv", "id").tolist() == [str(i) for i in table.ids]
     mined = read_columns(run, "mine/pseudo.csv", "pseudo").astype("int64")
     score = read_columns(run, "mine/pseudo.csv", "score").astype("float64")
