@@ -45,7 +45,8 @@ from d2cp.pipeline.opening import bound
 
 def footing_of(run: Path, grid: Grid, seed: int) -> Footing:
     config = grid.settings(seed)
-    table = bound(grid.place.table(), config)
+    drawn = RunDirectory(run).description["config"]["seed"]  # which rows, where they are limited
+    table = bound(grid.place.table(), replace(config, seed=drawn))
     assert read_columns(run, "data/table.csv", "id").tolist() == [str(i) for i in table.ids]
     mined = read_columns(run, "mine/pseudo.csv", "pseudo").astype("int64")
     score = read_columns(run, "mine/pseudo.csv", "score").astype("float64")

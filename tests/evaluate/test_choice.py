@@ -57,6 +57,13 @@ def test_a_backbone_that_does_not_read_the_cue_is_said_to() -> None:
     assert len(choose(leaning, leaning, Y, AGAINST).sentences) == 1
 
 
+def test_a_gain_where_plain_training_does_not_use_the_cue_is_no_repair() -> None:
+    plain, balanced = right(0.95, 0.95, 0.65, 0.63), right(0.9, 0.9, 0.8, 0.8)
+    made = choose(plain, balanced, Y, AGAINST)
+    assert made.gain.surely > 0.9 and made.lean is not None and made.lean.little
+    assert made.shipped == "erm" and "hardly leans on the finding" in made.reason
+
+
 def test_standard_error_is_the_binomial_one_and_never_zero() -> None:
     wide = standard_error(np.array([0.3]), np.array([10_000]))
     assert wide[0] == pytest.approx(np.sqrt(0.3 * 0.7 / 10_000), rel=1e-2)

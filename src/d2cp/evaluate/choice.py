@@ -126,8 +126,9 @@ def choose(
     """`erm` and `d2cp` say of images that neither was trained on how often each is answered right;
     `against` how surely each goes against the finding.
 
-    D2CP is shipped where its worst group is surely above plain training's: a tie goes to plain
-    training, which needs no finding.
+    D2CP is shipped where plain training leans on the finding and D2CP's worst group is surely above
+    plain training's: a tie goes to plain training, which needs no finding, and a gain where plain
+    training does not use the cue is a gain by other images in the balance, not by the repair.
     """
     before, after = Standing.of(erm, y, against), Standing.of(d2cp, y, against)
     gain = paired_gain(erm, d2cp, y, against)
@@ -137,11 +138,15 @@ def choose(
         f"{100 * after.group_mean:.1f}% beside {100 * before.group_mean:.1f}%; "
         f"{len(y):,} {images}"
     )
-    shipped: Shipped = "d2cp" if gain.surely >= SURE else "erm"
+    leaning = lean(erm, y, against)
+    nothing = leaning is not None and leaning.little
+    shipped: Shipped = "d2cp" if gain.surely >= SURE and not nothing else "erm"
     if shipped == "d2cp":
         reason = "D2CP is recommended: "
+    elif nothing and gain.surely >= SURE:
+        reason = "Plain training is recommended: it hardly leans on the finding; with D2CP, "
     elif gain.high < 0:
         reason = "Plain training is recommended; D2CP does harm here, "
     else:
         reason = "Plain training is recommended; D2CP is not surely better here, "
-    return Choice(shipped, f"{reason}{figures}.", before, after, gain, lean(erm, y, against))
+    return Choice(shipped, f"{reason}{figures}.", before, after, gain, leaning)
