@@ -100,7 +100,7 @@ class Block(nn.Module):
         if prefix is not None:
             k = torch.cat([_for_rows(prefix[0], len(k)), k], dim=2)
             v = torch.cat([_for_rows(prefix[1], len(v)), v], dim=2)
-            if q.requires_grad:
+            if torch.is_grad_enabled():
                 q = q.contiguous()  # else what is kept of it is q, k and v, of which it is a part
         return attention(q, k, v).transpose(1, 2).flatten(2)
 
@@ -121,6 +121,8 @@ class Block(nn.Module):
             weight, bias = weight[rows], None if bias is None else bias[rows]
         fused = F.linear(normed, weight, bias)
         split = fused.view(*fused.shape[:-1], last - first, self.heads, inner // self.heads)
+        if torch.is_grad_enabled():  # slopes of the parts are then stacked as `fused` lies
+            return tuple(part.transpose(-3, -2) for part in split.unbind(-3))
         return split.transpose(-4, -2).unbind(-3)
 
 
