@@ -100,7 +100,8 @@ class Block(nn.Module):
         if prefix is not None:
             k = torch.cat([_for_rows(prefix[0], len(k)), k], dim=2)
             v = torch.cat([_for_rows(prefix[1], len(v)), v], dim=2)
-            q = q.contiguous()  # else what is kept of it is q, k and v, of which it is a part
+            if torch.is_grad_enabled():
+                q = q.contiguous()  # else what is kept of it is q, k and v, of which it is a part
         return attention(q, k, v).transpose(1, 2).flatten(2)
 
     def residual(self, x: Tensor, attended: Tensor) -> Tensor:
@@ -113,11 +114,16 @@ class Block(nn.Module):
     def _project(self, normed: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
         """The parts first…last of (query, key, value), each [..., heads, T, d]."""
         inner = self.qkv.out_features // 3
-        rows = slice(first * inner, last * inner)
-        bias = None if self.qkv.bias is None else self.qkv.bias[rows]
-        fused = F.linear(normed, self.qkv.weight[rows], bias)
+        weight: Tensor = self.qkv.weight
+        bias: Tensor | None = self.qkv.bias
+        if last - first < 3:  # views cost little, but an image alone costs little too
+            rows = slice(first * inner, last * inner)
+            weight, bias = weight[rows], None if bias is None else bias[rows]
+        fused = F.linear(normed, weight, bias)
         split = fused.view(*fused.shape[:-1], last - first, self.heads, inner // self.heads)
-        return tuple(part.transpose(-3, -2) for part in split.unbind(-3))
+        if torch.is_grad_enabled():  # slopes of the parts are then stacked as `fused` lies
+            return tuple(part.transpose(-3, -2) for part in split.unbind(-3))
+        return split.transpose(-4, -2).unbind(-3)
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -155,13 +161,13 @@ def fuse(query: nn.Linear, key: nn.Linear, value: nn.Linear) -> nn.Linear:
 
 
 def _repeat(x: Tensor, branches: int) -> Tensor:
-    return x.expand(branches, *x.shape).flatten(0, 1)
+    return x if branches == 1 else x.expand(branches, *x.shape).flatten(0, 1)
 
 
 def _for_rows(prefix: Tensor, rows: int) -> Tensor:
     """[heads, L, d] or [G, heads, L, d] as [rows, heads, L, d], branch-major."""
-    if prefix.dim() == 3:
-        return prefix.expand(rows, *prefix.shape)
+    if prefix.dim() == 3 or prefix.shape[0] == 1:
+        return prefix.expand(rows, *prefix.shape[-3:])
     branches = prefix.shape[0]
     if rows % branches:
         raise ValueError(f"a batch of {rows} rows does not divide into {branches} branches")

@@ -103,10 +103,8 @@ class D2CPForImageClassification(PreTrainedModel):  # type: ignore[misc]
         if self.config.adapter_hidden:
             frozen = self.backbone.features(pixels)
             return [adapter(frozen) for adapter in self.adapters]
-        layers = [
-            (self.prefix_keys[:, layer], self.prefix_values[:, layer])
-            for layer in range(self.backbone.depth)
-        ]
+        keys, values = self.prefix_keys.unbind(1), self.prefix_values.unbind(1)
+        layers = list(zip(keys, values, strict=True))
         return features_with_prefixes(self.backbone, layers, pixels)
 
 
