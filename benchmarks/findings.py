@@ -3,6 +3,7 @@
     python benchmarks/findings.py photos BIRDS --work DIR [--cues mark,cast] [--seeds 3]
     python benchmarks/findings.py digits MNIST --work DIR [--pairs mark+cast] [--permuted 40]
     … --lines FILE: one JSON line a cell; a cell that is in the file already is not run again
+    … --lines FILE --cues= --all: nothing is run, and the summary is of every cell in the file
 
 BIRDS and MNIST are as for benchmarks/planting.py. Every image is made once with and once without
 each cue; a cell of the grid is a choice among these, so that all of it is one pass of the lenses a
@@ -332,6 +333,7 @@ def main() -> None:
     parser.add_argument("--evidence", action="store_true", help="All findings of each cell.")
     parser.add_argument("--digits", type=int, default=4000)
     parser.add_argument("--lines", type=Path, help="One JSON line a cell; cells in it are kept.")
+    parser.add_argument("--all", action="store_true", help="Sum up every cell of --lines.")
     given = parser.parse_args()
     kept = Kept(given.lines)
     lines: list[dict[str, Any]] = []
@@ -372,6 +374,8 @@ def main() -> None:
         key = [given.kind, "permuted", seed]
         alarms.append(kept.get(key, lambda seed=seed: permuted(*source(), given.kind, seed)))
         print(f"labels dealt anew, seed {seed}: {alarms[-1][0]} {alarms[-1][1]:.2f}", flush=True)
+    if given.all:
+        lines, alarms = kept.of(given.kind)
     _summary(lines, [outcome for outcome, _ in alarms])
 
 
@@ -385,6 +389,12 @@ class Kept:
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
                 self.known[json.dumps(entry["cell"])] = entry["result"]
+
+    def of(self, kind: str) -> tuple[list[dict[str, Any]], list[Any]]:
+        """Every cell's lines, and every verdict on labels dealt anew."""
+        mine = [(json.loads(k), made) for k, made in self.known.items() if json.loads(k)[0] == kind]
+        lines = [line for cell, made in mine if cell[1] != "permuted" for line in made]
+        return lines, [made for cell, made in mine if cell[1] == "permuted"]
 
     def get(self, cell: list[Any], make: Callable[[], Any]) -> Any:
         key = json.dumps(cell)
@@ -444,7 +454,7 @@ def _summary(lines: list[dict[str, Any]], alarms: list[str]) -> None:
             print(f"{name}: rank correlation of share and strength {rho:.3f}")
     if len({line["share"] for line in single}) > 2:
         rho = spearmanr([m["share"] for m in single], [m["first"] for m in single]).statistic
-        print(f"all cues: rank correlation of share and strength {rho:.3f}")
+        print(f"all cues: rank correlation of share and strength {rho:.3f}, {len(single)} cells")
     strong = [line for line in single if line["share"] >= 0.8]
     if strong:
         early = np.mean([line["rank"] <= 2 and line["auroc"] > 0.7 for line in strong])
