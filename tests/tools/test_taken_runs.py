@@ -37,7 +37,7 @@ def test_figures_over_seeds_the_command_and_the_commit(tmp_path):
     made = take_runs(runs, tmp_path, "photos", {"commit": "unused"})
     whole = read(made)
     assert whole["command"] == (
-        "d2cp run PHOTOS --out RUN --preset demo --set test_limit=0 --seed N"
+        "d2cp run PHOTOS --out RUN --preset demo --set test_limit=0 --seed 0"
     )
     assert (whole["commit"], whole["seeds"], whole["machine"]) == ("abc1234", [0, 1], "two cores")
     assert figure(tmp_path, ["photos", "test", "d2cp", "worst_group"]) == "92.0 ± 2.8"

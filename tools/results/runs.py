@@ -27,7 +27,7 @@ def take_runs(runs: Sequence[Path], docs: Path, name: str, said: Mapping[str, st
     environments = [_json(run, "environment.json") for run in opened]
     whole = {
         "schema": 1,
-        "command": commands.pop() + " --seed " + (str(seeds[0]) if len(seeds) == 1 else "N"),
+        "command": f"{commands.pop()} --seed {seeds[0]}",  # the others are named below it
         "commit": ", ".join(sorted({e.get("commit", "") for e in environments} - {""})),
         "machine": "; ".join(sorted({e["machine"] for e in environments})),
         "seeds": seeds,
