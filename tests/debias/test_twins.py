@@ -55,6 +55,7 @@ def test_a_twin_has_its_images_pixels_in_the_other_colours() -> None:
         own = pixels[row % 24]
         swapped = row >= 24 and labels().a[row % 24] == 0
         assert (image == (own[..., [1, 0, 2]] if swapped else own)).all()
+    assert (store.subset(rows)[np.arange(6)] == found).all() and len(store.subset(rows)) == 6
     assert (store[np.arange(24)] == pixels).all()  # nothing was written into the images
 
 

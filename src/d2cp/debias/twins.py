@@ -22,16 +22,20 @@ class TwinStore(ImageStore):
     """The images of `store`, then their twins: `maps[v]` takes an image from value v to the other,
     `value` is that of each row of `store`."""
 
-    def __init__(self, store: ImageStore, value: Ints, maps: Sequence[ColourMap]) -> None:
+    def __init__(
+        self, store: ImageStore, value: Ints, maps: Sequence[ColourMap], rows: Rows | None = None
+    ) -> None:
+        """`rows` are those of images and twins that it holds; all where none are given."""
         self._store, self._value, self._maps = store, value, tuple(maps)
+        self._rows: Rows = np.arange(2 * store.n) if rows is None else rows
         self.size, self.key, self.bad = store.size, store.key, store.bad
 
     @property
     def n(self) -> int:
-        return 2 * self._store.n
+        return len(self._rows)
 
     def __getitem__(self, indices: Rows) -> Bytes:
-        rows = np.asarray(indices, dtype=np.int64)
+        rows = self._rows[np.asarray(indices, dtype=np.int64)]
         own = rows % self._store.n
         pixels = np.array(self._store[own])
         for value, turned in enumerate(self._maps):
@@ -39,8 +43,8 @@ class TwinStore(ImageStore):
             pixels[here] = turned(pixels[here])
         return pixels
 
-    def subset(self, indices: Rows) -> ImageStore:
-        raise NotImplementedError("rows and their twins belong together")
+    def subset(self, indices: Rows) -> TwinStore:
+        return TwinStore(self._store, self._value, self._maps, self._rows[indices])
 
 
 def with_twins(labels: Labels) -> Labels:
