@@ -24,7 +24,13 @@ import saved
 
 TITLES = ("images", "check --fast", "open the table", "build the cache", "read an epoch")
 ABOUT = "seconds / CPU seconds (peak MiB of the process; its own MiB then, without mapped pixels)"
-READ = """
+# MiB by the system's count. `ru_maxrss` would be that of the parent where it had more.
+STATUS = """
+def status(key):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(key)) / 1024
+"""
+READ = f"""{STATUS}
 import gc, json, resource, sys, time
 import numpy as np
 from d2cp.core.rng import permutation
@@ -33,9 +39,7 @@ from d2cp.data import load_images, load_table
 def memory():
     # Peak, and what is the process's own now: the pixels' file is mapped, not read into it.
     gc.collect()
-    lines = open("/proc/self/status").read().splitlines()
-    own = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, own / 1024
+    return status("VmHWM"), status("RssAnon")
 
 def now():
     of_all = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -52,7 +56,8 @@ order = permutation(0, "benchmark", 0, len(store))
 for start in range(0, len(order), 64):
     store[order[start : start + 64]]
 times.append(now())
-print(json.dumps({"seconds": np.diff(times, axis=0).tolist(), "peaks": [before, built, memory()]}))
+seconds = np.diff(times, axis=0).tolist()
+print(json.dumps(dict(seconds=seconds, peaks=[before, built, memory()])))
 """
 
 
@@ -74,10 +79,10 @@ def make(folder: Path, count: int) -> None:
 
 def check(folder: Path) -> tuple[tuple[float, float], tuple[float, ...]]:
     """Seconds, CPU seconds and peak memory of `d2cp check --fast`."""
-    code = "import resource, sys; from d2cp.cli import main\ntry: main(['check', sys.argv[1], "
-    code += "'--fast', '--json'])\nexcept SystemExit: pass\n"
+    code = f"{STATUS}\nimport resource, sys; from d2cp.cli import main\n"
+    code += "try: main(['check', sys.argv[1], '--fast', '--json'])\nexcept SystemExit: pass\n"
     code += "used = resource.getrusage(resource.RUSAGE_SELF)\n"
-    code += "print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"
+    code += "print(used.ru_utime + used.ru_stime, status('VmHWM'))"
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, check=True, text=True

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from d2cp.errors import RunError
 
@@ -43,7 +43,13 @@ def writing_to(path: Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write to a temporary file beside `path`, flush it to disk, then rename over it."""
+    with _replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file beside `path`; flushed to disk, then renamed over it."""
     with writing_to(path):
         _require_ordinary(path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +57,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
         try:
             with temporary.open("xb") as file:
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -82,11 +88,15 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    write_text(path, buffer.getvalue())
+    """Written row by row: the text of a large table is not held."""
+    with _replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(header)
+            writer.writerows(rows)
+        finally:
+            text.detach()
 
 
 def bounded_text(path: Path, most: int) -> str:

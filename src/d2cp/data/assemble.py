@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -16,6 +17,7 @@ from d2cp.data.label_values import encode
 from d2cp.data.source import FileSource
 from d2cp.data.splits import FRACTIONS, carve_validation, parse_splits, stratified_split
 from d2cp.data.table import SPLITS, Counts, Table
+from d2cp.data.texts import Texts
 from d2cp.errors import DataError
 
 PLAIN = re.compile(r"(?:\w[\w.\- ]*/)*\w[\w.\- ]*")  # a relative path that is normal as it stands
@@ -38,11 +40,11 @@ class Options:
 class Columns:
     """Raw columns, one entry an image, as an adapter reads them."""
 
-    names: list[str]
-    y: list[str]
-    split: list[str] | None
-    a: list[str] | None = None
-    places: list[str] | None = None  # where a row was read ("line 7"), for messages
+    names: Sequence[str]
+    y: Sequence[str]
+    split: Sequence[str] | None
+    a: Sequence[str] | None = None
+    place: Callable[[int], str] = lambda row: f"row {row + 1}"  # where it was read, for messages
     classes: tuple[str, ...] | None = None  # all values of y in order, where y are names for sure
 
 
@@ -60,20 +62,21 @@ def assemble(
     Names and links may lead anywhere below the folder that the user named with `images`."""
     warnings: list[str] = []
     notes: list[str] = []
-    places = columns.places or [f"row {row + 1}" for row in range(len(columns.names))]
     if options.images is not None:
         root = image_root(root, options.images, columns.names)
-    names = [safe_name(n, where, root) for n, where in zip(columns.names, places, strict=True)]
-    keep = _distinct_rows(names, columns, places, warnings)
-    names = [names[row] for row in keep]
+    names = _safe_names(columns, root)
+    keep = _distinct_rows(names, columns, warnings)
+    if keep is not None:
+        names, columns = names[keep], _only(columns, keep)
     if columns.classes is None:
-        y, class_names = encode([columns.y[row] for row in keep], "label column")
+        y, class_names = encode(columns.y, "label column")
     else:
         class_names = columns.classes
-        y = np.array([class_names.index(columns.y[row]) for row in keep], dtype=np.int64)
+        code = {name: number for number, name in enumerate(class_names)}
+        y = np.fromiter((code[name] for name in columns.y), np.int64, len(names))
     a, attribute_names = None, None
     if columns.a is not None:
-        a, attribute_names = encode([columns.a[row] for row in keep], "attribute column")
+        a, attribute_names = encode(columns.a, "attribute column")
     if columns.split is None:
         split = stratified_split(y, options.seed, options.fractions)
         notes.append(
@@ -82,7 +85,7 @@ def assemble(
             f"shares {'/'.join(f'{share:g}' for share in options.fractions)}"
         )
     else:
-        split = parse_splits([columns.split[row] for row in keep], "split column")
+        split = parse_splits(columns.split, "split column")
     table = Table(
         name=utf8(name),
         format=format,
@@ -92,17 +95,20 @@ def assemble(
         a=a,
         class_names=class_names,
         attribute_names=attribute_names,
-        source=_source(root, np.array(names), centre_crop, options),
+        source=_source(root, names, centre_crop, options),
         warnings=tuple(warnings),
         notes=tuple(notes),
     )
     return finish(table, options)
 
 
-def _ids(names: list[str]) -> NDArray[np.str_]:
-    """File names as text that can be written down, each of its own."""
+def _ids(names: NDArray[np.str_]) -> NDArray[np.str_]:
+    """File names as text that can be written down, each of its own. Most can be as they are, and
+    are not held twice."""
+    if all(utf8(name) == name for name in names):
+        return names
     written = [utf8(name) for name in names]
-    if len(set(written)) < len(set(names)):
+    if len(set(written)) < len(names):
         written = [f"{name} ({row})" for row, name in enumerate(written)]
     return np.array(written)
 
@@ -174,6 +180,23 @@ def expect(table: Table, published: str, counts: Counts, *, claimed: bool) -> Ta
     return replace(table, notes=(*table.notes, note))
 
 
+def _safe_names(columns: Columns, root: Path) -> NDArray[np.str_]:
+    """The names as normal paths relative to `root`."""
+    widest = 0
+
+    def each() -> Iterator[str]:
+        nonlocal widest
+        for row, name in enumerate(columns.names):
+            if not PLAIN.fullmatch(name):
+                name = safe_name(name, columns.place(row), root)
+            widest = max(widest, len(name))
+            yield name
+
+    given = max(1, max(map(len, columns.names), default=0))  # a normal path is never longer
+    names = np.fromiter(each(), f"<U{given}", len(columns.names))
+    return names if widest == given else names.astype(f"<U{max(widest, 1)}")
+
+
 def safe_name(name: str, where: str, root: Path) -> str:
     """A normal path relative to `root`; one that points outside is an error."""
     if PLAIN.fullmatch(name):  # nothing to mend: most names, and a tenth of the time
@@ -222,33 +245,53 @@ def _source(
 
 
 def _distinct_rows(
-    names: Sequence[str], columns: Columns, places: Sequence[str], warnings: list[str]
-) -> NDArray[np.int64]:
-    """Rows without exact repetitions; two rows that disagree about one file are an error."""
+    names: NDArray[np.str_], columns: Columns, warnings: list[str]
+) -> NDArray[np.int64] | None:
+    """Rows without exact repetitions, or None where there are none; two rows that disagree about
+    one file are an error."""
+    # Equal names have equal hashes: a number a row says which names need a closer look.
+    hashes = np.fromiter(map(hash, names), np.int64, len(names))
+    ordered = np.sort(hashes)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return None
     first: dict[str, int] = {}
-    keep: list[int] = []
-    repeated = 0
+    keep = np.ones(len(names), dtype=bool)
 
     def facts(row: int) -> tuple[str, ...]:
         split = "" if columns.split is None else columns.split[row]
         return columns.y[row], split, "" if columns.a is None else columns.a[row]
 
-    for row, name in enumerate(names):
-        before = first.setdefault(name, row)
-        if before == row:
-            keep.append(row)
-        elif facts(before) == facts(row):
-            repeated += 1
-        else:
+    for row in np.flatnonzero(np.isin(hashes, twice)).tolist():
+        before = first.setdefault(name := str(names[row]), row)
+        keep[row] = before == row
+        if before != row and facts(before) != facts(row):
             raise DataError(
                 f"{name} is listed twice with different labels or splits "
-                f"({places[before]} and {places[row]})",
+                f"({columns.place(before)} and {columns.place(row)})",
                 expected="one row an image",
                 remedy="remove the wrong row",
             )
-    if repeated:
-        warnings.append(f"{repeated} repeated rows, each kept once")
-    return np.array(keep, dtype=np.int64)
+    if keep.all():
+        return None
+    warnings.append(f"{int((~keep).sum())} repeated rows, each kept once")
+    return np.flatnonzero(keep).astype(np.int64)
+
+
+def _only(columns: Columns, rows: NDArray[np.int64]) -> Columns:
+    """Some of the rows; what was checked before, their names and places, is left behind."""
+    kept = np.zeros(len(columns.names), dtype=bool)
+    kept[rows] = True
+
+    def part(column: Sequence[str]) -> Texts:
+        return Texts(compress(column, kept))
+
+    return replace(
+        columns,
+        y=part(columns.y),
+        split=None if columns.split is None else part(columns.split),
+        a=None if columns.a is None else part(columns.a),
+    )
 
 
 def _not_contiguous(class_names: tuple[str, ...]) -> bool:

@@ -18,6 +18,7 @@ import errno
 import json
 import os
 import shutil
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,8 +33,18 @@ from d2cp.core.locks import Use, held
 from d2cp.core.progress import progress
 from d2cp.data.cache_room import MANIFEST, limit_bytes, make_room, mark_used
 from d2cp.data.cache_writer import EntryWriter, Square, checksum_of
-from d2cp.data.digests import SMALL, digest_bytes, ordered_map
+from d2cp.data.digests import SMALL, ordered_map
 from d2cp.data.images import UnreadableError
+from d2cp.data.packed_digests import (
+    SIZE,
+    Packed,
+    RowDigests,
+    content_of,
+    digest_bytes,
+    packed,
+    places_of,
+    unpacked,
+)
 from d2cp.errors import DataError
 
 LAYOUT = 1
@@ -56,7 +67,7 @@ def default_cache_dir() -> Path:
 @dataclass(frozen=True)
 class Entry:
     path: Path
-    slots: dict[bytes, int]  # digest → square
+    digests: Packed  # of the squares, in their order
     bad: dict[bytes, str]  # digest → reason
     use: Use  # keeps others from removing it
 
@@ -70,7 +81,7 @@ class Entry:
 
 
 def open_entry(
-    wanted: dict[bytes, int],
+    digests: RowDigests,
     render: Render,
     names: Callable[[int], str],
     settings: dict[str, Any],
@@ -79,10 +90,11 @@ def open_entry(
     quiet: bool = False,
     fresh: str = "",
 ) -> Entry:
-    """The entry that holds every wanted digest (digest → a row that has it), built if need be.
-    `settings["size"]` is the side of a square; `fresh` is the content this process has just built.
-    """
-    folder, content, size = _folder(cache_dir, settings), _content(wanted), int(settings["size"])
+    """The entry that holds the digests of all rows, built if need be. `settings["size"]` is the
+    side of a square; `fresh` is the content this process has just built."""
+    rows = digests.first_rows()
+    wanted = digests.values[rows]
+    folder, content, size = _folder(cache_dir, settings), content_of(wanted), int(settings["size"])
     if fresh == content and (entry := _read(folder / content, size, fresh=True)):
         return entry
     if entry := _find(folder, content, wanted, size):
@@ -92,7 +104,7 @@ def open_entry(
         if entry := _find(folder, content, wanted, size):
             return entry
         _make_way(cache_dir, folder, content, len(wanted), size)
-        _build(folder, content, wanted, render, names, settings, quiet)
+        _build(folder, content, wanted, rows, render, names, settings, quiet)
     entry = _read(folder / content, size, fresh=True)
     if entry is None:
         raise DataError(
@@ -105,24 +117,24 @@ def open_entry(
 def _build(
     folder: Path,
     content: str,
-    wanted: dict[bytes, int],
+    wanted: Packed,
+    rows: NDArray[np.int64],
     render: Render,
     names: Callable[[int], str],
     settings: dict[str, Any],
     quiet: bool,
 ) -> None:
-    rows = list(wanted.values())
-
     def attempt(row: int) -> Square:
         try:
             return render(row)
         except UnreadableError as error:
             return str(error)
 
-    squares = _shown(ordered_map(attempt, rows, AT_ONCE), len(rows), quiet)
+    listed = array("q", rows.tobytes())
+    squares = _shown(ordered_map(attempt, listed, AT_ONCE), len(rows), quiet)
     with EntryWriter(folder, content, settings) as writer:
-        for (digest, row), square in zip(wanted.items(), squares, strict=True):
-            writer.add(digest, names(row), square)
+        for digest, row, square in zip(wanted, listed, squares, strict=True):
+            writer.add(unpacked(digest), names(row), square)
         writer.finish(content)
 
 
@@ -159,8 +171,8 @@ class FirstLook:
                 if isinstance(digest, bytes) and digest not in writer.digests:
                     writer.add(digest, self.names(row), square)
                 yield digest
-            if writer.digests:
-                self.built = _content(writer.digests)
+            if len(writer.digests):
+                self.built = content_of(writer.digests.packed())
                 writer.finish(self.built)
 
     def _look(self, row: int, *, decode: bool = True) -> tuple[bytes | str, Square]:
@@ -184,10 +196,6 @@ def _shown(items: Iterable[Any], count: int, quiet: bool) -> Iterator[Any]:
 
 def _folder(cache_dir: Path, settings: dict[str, Any]) -> Path:
     return cache_dir / "images" / fingerprint({**settings, "layout": LAYOUT})
-
-
-def _content(digests: Iterable[bytes]) -> str:
-    return digest_bytes(b"".join(sorted(digests))).hex()
 
 
 @contextmanager
@@ -214,7 +222,7 @@ def _make_way(cache_dir: Path, folder: Path, name: str, images: int, size: int) 
             shutil.rmtree(path)
 
 
-def _find(folder: Path, content: str, wanted: dict[bytes, int], size: int) -> Entry | None:
+def _find(folder: Path, content: str, wanted: Packed, size: int) -> Entry | None:
     if entry := _read(folder / content, size):
         return entry
     if not folder.is_dir():
@@ -223,11 +231,9 @@ def _find(folder: Path, content: str, wanted: dict[bytes, int], size: int) -> En
         if path.name in (content,) or path.name.startswith(".") or not path.is_dir():
             continue
         digests = path / "digests.bin"
-        if not digests.is_file() or digests.stat().st_size < 16 * len(wanted):
+        if not digests.is_file() or digests.stat().st_size < SIZE * len(wanted):
             continue
-        if wanted.keys() <= set(_split_digests(digests.read_bytes())) and (
-            entry := _read(path, size)
-        ):
+        if _holds(digests, wanted) and (entry := _read(path, size)):
             return entry
     return None
 
@@ -252,7 +258,7 @@ def _read(path: Path, size: int, *, fresh: bool = False) -> Entry | None:
         trusted = fresh or status.st_size > ALWAYS_VERIFY_BYTES
         if not (untouched and trusted) and checksum_of(path / "pixels.u8") != manifest["pixels"]:
             raise ValueError("altered")
-        digests = _split_digests((path / "digests.bin").read_bytes())
+        digests = packed((path / "digests.bin").read_bytes())
         with (path / "quarantine.csv").open(newline="", encoding="utf-8") as listing:
             bad = {bytes.fromhex(d): reason for d, _, reason in list(csv.reader(listing))[1:]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -260,11 +266,12 @@ def _read(path: Path, size: int, *, fresh: bool = False) -> Entry | None:
             use.close()
         return None
     mark_used(path)
-    return Entry(path, {digest: slot for slot, digest in enumerate(digests)}, bad, use)
+    return Entry(path, digests, bad, use)
 
 
-def _split_digests(data: bytes) -> list[bytes]:
-    return [data[start : start + 16] for start in range(0, len(data), 16)]
+def _holds(digests: Path, wanted: Packed) -> bool:
+    data = digests.read_bytes()
+    return len(data) % SIZE == 0 and bool((places_of(wanted, packed(data)) >= 0).all())
 
 
 def _unwritable(cache_dir: Path, error: OSError) -> DataError:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from d2cp.core.files import sync_directory
 from d2cp.data.cache_room import MANIFEST
+from d2cp.data.packed_digests import DigestSet
 
 Square = NDArray[np.uint8] | str  # or why there is none
 
@@ -30,7 +31,7 @@ class EntryWriter:
         self._folder, self._settings = folder, settings
         self._work = Path(tempfile.mkdtemp(dir=folder, prefix=f".{name}."))
         self._empty = bytes(int(settings["size"]) ** 2 * 3)  # a place that is never read
-        self.digests: dict[bytes, None] = {}  # of the squares so far, in their order
+        self.digests = DigestSet()  # of the squares so far, in their order
         self._bad: list[tuple[str, str, str]] = []
         self._checksum = blake2b(digest_size=16)
         # Plain writes, not a writable map: a full disk then raises instead of killing the process.
@@ -57,7 +58,7 @@ class EntryWriter:
             data: bytes | memoryview = self._empty
         else:
             data = np.ascontiguousarray(square).data
-        self.digests[digest] = None
+        self.digests.add(digest)
         self._pixels.write(data)
         self._checksum.update(data)
 
@@ -65,7 +66,7 @@ class EntryWriter:
         """The entry under its name; one that is there already is as good."""
         self._pixels.flush()
         self._pixels.close()
-        (self._work / "digests.bin").write_bytes(b"".join(self.digests))
+        (self._work / "digests.bin").write_bytes(self.digests.packed().tobytes())
         with (self._work / "quarantine.csv").open("w", newline="", encoding="utf-8") as listing:
             writer = csv.writer(listing, lineterminator="\n")
             writer.writerows([("digest", "file", "reason"), *self._bad])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from d2cp.core.memory import hand_back
 from d2cp.data.cache import Entry, FirstLook, default_cache_dir, open_entry
-from d2cp.data.digests import digest_bytes, row_digests
+from d2cp.data.digests import row_digests
 from d2cp.data.images import DECODER_VERSION, RESAMPLING, decode, to_square
+from d2cp.data.packed_digests import RowDigests, digest_bytes, packed, places_of, unpacked
 from d2cp.data.source import ColouredSource, EncodedSource
 from d2cp.data.store import ArrayStore, ImageStore, MemmapStore, quarantine, usable
 from d2cp.data.table import Table
@@ -44,7 +47,9 @@ def open_images(
         return _open_coloured(source, size, resize, directory, quiet)
     if not isinstance(source, EncodedSource):
         raise TypeError(f"no way to read images from {type(source).__name__}")
-    return _open_encoded(table, source, size, resize, directory, quiet)
+    store = _open_encoded(table, source, size, resize, directory, quiet)
+    hand_back()
+    return store
 
 
 def load_images(
@@ -88,7 +93,6 @@ def _open_encoded(
             expected=f"image files below {source.location}",
             remedy="put the images in place or pass their folder; `d2cp check` lists what is wrong",
         )
-    wanted = _first_rows(digests)
 
     def render(row: int) -> NDArray[np.uint8]:
         data = source.read(row)
@@ -99,10 +103,9 @@ def _open_encoded(
             )
         return square(data)
 
-    entry = open_entry(wanted, render, name, settings, cache_dir, quiet=quiet, fresh=first.built)
-    for row, digest in enumerate(digests):
-        if digest is not None and digest in entry.bad:
-            bad[row] = entry.bad[digest]
+    entry = open_entry(digests, render, name, settings, cache_dir, quiet=quiet, fresh=first.built)
+    for row in _rows_of(entry.bad, digests):
+        bad[row] = entry.bad[unpacked(digests.values[row])]
     if len(bad) == len(table):
         raise DataError(
             f"none of the {len(table)} images of {table.name!r} can be decoded",
@@ -115,23 +118,24 @@ def _open_encoded(
 def _open_coloured(
     source: ColouredSource, size: int, resize: str, cache_dir: Path, quiet: bool
 ) -> ImageStore:
-    digests: list[bytes | None] = [source.digest(row) for row in range(len(source))]
+    digests = RowDigests.of(len(source))
+    for row in range(len(source)):
+        digests[row] = source.digest(row)
 
     def render(row: int) -> NDArray[np.uint8]:
         pixels = source.pixels(np.array([row], dtype=np.int64))[0]
         return to_square(Image.fromarray(pixels), size, resize=resize)
 
     settings = {**_settings(size, resize, None), "kind": "coloured"}
-    entry = open_entry(_first_rows(digests), render, str, settings, cache_dir, quiet=quiet)
+    entry = open_entry(digests, render, str, settings, cache_dir, quiet=quiet)
     return _store(entry, digests, size, {})
 
 
-def _first_rows(digests: list[bytes | None]) -> dict[bytes, int]:
-    wanted: dict[bytes, int] = {}
-    for row, digest in enumerate(digests):
-        if digest is not None:
-            wanted.setdefault(digest, row)
-    return wanted
+def _rows_of(wanted: Collection[bytes], digests: RowDigests) -> list[int]:
+    """The rows that have one of these digests."""
+    found = places_of(digests.values, packed(b"".join(wanted))) >= 0
+    rows: list[int] = np.flatnonzero(found & digests.there).tolist()
+    return rows
 
 
 def _settings(size: int, resize: str, centre_crop: int | None) -> dict[str, Any]:
@@ -144,11 +148,8 @@ def _settings(size: int, resize: str, centre_crop: int | None) -> dict[str, Any]
     }
 
 
-def _store(
-    entry: Entry, digests: list[bytes | None], size: int, bad: dict[int, str]
-) -> MemmapStore:
-    slots = np.full(len(digests), -1, dtype=np.int64)
-    for row, digest in enumerate(digests):
-        if row not in bad and digest is not None:
-            slots[row] = entry.slots[digest]
+def _store(entry: Entry, digests: RowDigests, size: int, bad: dict[int, str]) -> MemmapStore:
+    slots = places_of(digests.values, entry.digests)
+    slots[~digests.there] = -1
+    slots[list(bad)] = -1
     return MemmapStore(entry.pixels, size, slots, bad, entry.key)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.data.copies import SIDE, across_splits, thumbnail
-from d2cp.data.digests import SMALL, digest_bytes, ordered_map, row_stamps
+from d2cp.data.digests import SMALL, ordered_map, present_rows
 from d2cp.data.images import UnreadableError, decode
+from d2cp.data.packed_digests import RowDigests, digest_bytes
 from d2cp.data.source import ColouredSource, EncodedSource
 from d2cp.data.store import quarantine
 from d2cp.data.table import SPLIT_NAMES, Counts, Table
@@ -130,25 +131,35 @@ def _with_findings(report: CheckReport, problems: list[str], notes: list[str]) -
 class _Seen:
     """What was seen of each row, with nothing in the place of what could not be read."""
 
-    digests: list[bytes | None]
+    digests: RowDigests
     bad: dict[int, str]
-    sizes: dict[int, tuple[int, int]]
-    thumbnails: dict[int, NDArray[np.uint8]]
+    sizes: NDArray[np.int64]  # [N, 2], 0 where there is none
+    thumbnails: NDArray[np.uint8]  # [N, 16, 16, 3], or none at all
+
+    @classmethod
+    def of(cls, rows: int, *, thumbnails: bool) -> _Seen:
+        """Nothing yet."""
+        return cls(
+            digests=RowDigests.of(rows),
+            bad={},
+            sizes=np.zeros((rows, 2), dtype=np.int64),
+            thumbnails=np.zeros((rows if thumbnails else 0, SIDE, SIDE, 3), dtype=np.uint8),
+        )
 
 
 def _inspect(table: Table, decode_images: bool, step: Callable[[], None]) -> _Seen:
     """Every row looked at once. Files that are not there cost no thread."""
     source = table.source
     if isinstance(source, ColouredSource):
-        digests: list[bytes | None] = [source.digest(row) for row in range(len(source))]
-        side = (source.side, source.side)
-        return _Seen(
-            digests=digests, bad={}, sizes=dict.fromkeys(range(len(table)), side), thumbnails={}
-        )
+        seen = _Seen.of(len(table), thumbnails=False)
+        for row in range(len(source)):
+            seen.digests[row] = source.digest(row)
+        seen.sizes[:] = source.side
+        return seen
     if not isinstance(source, EncodedSource):
         raise TypeError(f"no way to read images from {type(source).__name__}")
-    stamps, bad = row_stamps(source)
-    seen = _Seen(digests=[None] * len(table), bad=bad, sizes={}, thumbnails={})
+    rows, bad = present_rows(source)
+    seen = replace(_Seen.of(len(table), thumbnails=decode_images), bad=bad)
 
     def one(row: int) -> str:
         try:
@@ -161,7 +172,6 @@ def _inspect(table: Table, decode_images: bool, step: Callable[[], None]) -> _Se
             return str(error)
         return ""
 
-    rows = list(stamps)
     for row, reason in zip(rows, ordered_map(one, rows, SMALL), strict=True):
         if reason:
             bad[row] = reason
@@ -169,19 +179,22 @@ def _inspect(table: Table, decode_images: bool, step: Callable[[], None]) -> _Se
     return seen
 
 
-def _sizes(sizes: dict[int, tuple[int, int]]) -> Sizes | None:
-    if not sizes:
+def _sizes(seen: NDArray[np.int64]) -> Sizes | None:
+    sizes = seen[seen[:, 0] > 0]
+    if not len(sizes):
         return None
-    ordered = sorted(sizes.values(), key=lambda size: (size[0] * size[1], size))
-    return Sizes(smallest=ordered[0], median=ordered[(len(ordered) - 1) // 2], largest=ordered[-1])
+    sizes = sizes[np.lexsort((sizes[:, 1], sizes[:, 0], sizes.prod(axis=1)))]
+    smallest, median, largest = (
+        (int(width), int(height)) for width, height in sizes[[0, (len(sizes) - 1) // 2, -1]]
+    )
+    return Sizes(smallest=smallest, median=median, largest=largest)
 
 
 def _copies(table: Table, seen: _Seen) -> tuple[Duplicate, ...]:
     """Validation and test images that copy training ones, and test ones that copy validation."""
-    rows = np.array(sorted(seen.thumbnails), dtype=np.int64)
-    stack = np.zeros((len(rows), SIDE, SIDE, 3), dtype=np.uint8)
-    for place, row in enumerate(rows):
-        stack[place] = seen.thumbnails[row]
+    if not len(seen.thumbnails):
+        return ()
+    rows = np.flatnonzero(seen.sizes[:, 0] > 0).astype(np.int64)
     return tuple(
         Duplicate(
             ids=(str(table.ids[known]), str(table.ids[asked])),
@@ -190,19 +203,15 @@ def _copies(table: Table, seen: _Seen) -> tuple[Duplicate, ...]:
                 table.class_names[y] for y in sorted({int(table.y[known]), int(table.y[asked])})
             ),
         )
-        for asked, known in across_splits(stack, rows, table)
+        for asked, known in across_splits(seen.thumbnails[rows], rows, table)
         if seen.digests[asked] != seen.digests[known]  # equal bytes are told as such
     )
 
 
-def _duplicates(table: Table, digests: list[bytes | None]) -> tuple[tuple[Duplicate, ...], int]:
+def _duplicates(table: Table, digests: RowDigests) -> tuple[tuple[Duplicate, ...], int]:
     """Contents met in two splits or under two labels, and how many plain repetitions there are."""
-    rows_of: dict[bytes, list[int]] = {}
-    for row, digest in enumerate(digests):
-        if digest is not None:
-            rows_of.setdefault(digest, []).append(row)
     found, plain = [], 0
-    for rows in rows_of.values():
+    for rows in digests.repeated():
         # The balanced test set is the test set in other colours: equal pixels are meant there.
         splits = sorted({min(int(table.split[row]), 2) for row in rows})
         classes = sorted({int(table.y[row]) for row in rows})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from d2cp.core.memory import hand_back
 from d2cp.data.adapters import ADAPTERS
 from d2cp.data.assemble import Options
 from d2cp.data.coloured import EMBEDDED_SETS, load_embedded
@@ -32,6 +33,7 @@ def load_table(
         table = load_embedded(str(path))
     else:
         table = _load_path(Path(path), format, columns, images, seed, fractions)
+        hand_back()
     return table if limit is None else table.subsample(limit, seed)
 
 

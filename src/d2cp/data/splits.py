@@ -29,14 +29,14 @@ def split_of(name: str) -> int | None:
 
 
 def parse_splits(values: Sequence[str], what: str) -> NDArray[np.int8]:
-    codes = [split_of(value) for value in values]
-    if None in codes:
-        row = codes.index(None)
+    code_of = {value: split_of(value) for value in set(values)}
+    if None in code_of.values():
+        row, value = next((r, v) for r, v in enumerate(values) if code_of[v] is None)
         raise DataError(
-            f"{what}: split {values[row]!r} in row {row + 1}",
+            f"{what}: split {value!r} in row {row + 1}",
             expected="0, 1, 2 or train, val, test",
         )
-    return np.array(codes, dtype=np.int8)
+    return np.fromiter((code_of[value] for value in values), np.int8, len(values))
 
 
 def stratified_split(

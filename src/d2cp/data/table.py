@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2cp.core.rng import numpy_generator
-from d2cp.data.source import ImageSource
+from d2cp.data.source import FileSource, ImageSource
 from d2cp.errors import DataError
 
 SPLITS = ("train", "val", "test")
 # The embedded sets carry one more: the test digits with colour balanced within each class.
 SPLIT_NAMES = (*SPLITS, "test_balanced")
+BLOCK = 4096  # ids that are put into one text to be digested
 
 Counts = dict[str, dict[str, int]]
 
@@ -88,13 +89,16 @@ class Table:
 
     def subset(self, indices: NDArray[np.int64]) -> Table:
         index = np.asarray(indices, dtype=np.int64)
+        source = self.source.subset(index)
+        shared = isinstance(self.source, FileSource) and self.ids is self.source.names
         return replace(
             self,
-            ids=self.ids[index],
+            # File names that serve as ids are held once.
+            ids=source.names if shared and isinstance(source, FileSource) else self.ids[index],
             y=self.y[index],
             split=self.split[index],
             a=None if self.a is None else self.a[index],
-            source=self.source.subset(index),
+            source=source,
             expected_counts=None,
         )
 
@@ -136,12 +140,19 @@ class Table:
         pixels is in `ImageStore.key`, which needs every file read once.)"""
         digest = hashlib.blake2b(digest_size=16)
         names = "\0".join([*self.class_names, "", *(self.attribute_names or ())])
-        for part in (names, "\0".join(self.ids.tolist()), self.source.identity()):
-            digest.update(part.encode("utf-8", "surrogatepass") + b"\1")
+        digest.update(_encoded(names) + b"\1")
+        for start in range(0, len(self), BLOCK):
+            block = "\0".join(self.ids[start : start + BLOCK].tolist())
+            digest.update(_encoded("\0" + block if start else block))
+        digest.update(b"\1" + _encoded(self.source.identity()) + b"\1")
         digest.update(self.y.astype("<i8").tobytes() + self.split.astype("<i1").tobytes())
         if self.a is not None:
             digest.update(self.a.astype("<i8").tobytes())
         return digest.hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _shares(sizes: NDArray[np.int64], n: int) -> NDArray[np.int64]:

@@ -68,7 +68,7 @@ def table_from(metadata: Path, rows: Rows, options: Options, format: str) -> Tab
         y=rows.column(chosen["y"]),
         split=rows.column(chosen["split"]) if "split" in chosen else None,
         a=rows.column(chosen["a"]) if "a" in chosen else None,
-        places=[f"{metadata.name}, line {line}" for line in rows.lines],
+        place=lambda row: f"{metadata.name}, line {rows.lines[row]}",
     )
     folder = metadata.parent.resolve()
     name = folder.name if metadata.stem == "metadata" else metadata.stem

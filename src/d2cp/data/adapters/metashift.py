@@ -11,6 +11,7 @@ from d2cp.data.adapters import metadata_csv
 from d2cp.data.assemble import Columns, Options, assemble, expect
 from d2cp.data.delimited import Rows, read_rows
 from d2cp.data.table import Table
+from d2cp.data.texts import Texts
 from d2cp.data.walking import image_names
 from d2cp.errors import DataError
 
@@ -74,8 +75,9 @@ def _moved_here(rows: Rows, options: Options, metadata: Path) -> Rows:
             return name
         return str(PurePosixPath(*parts[parts.index(PUBLISHED_FOLDER) + inside :]))
 
-    moved = [[*r[:position], here(r[position]), *r[position + 1 :]] for r in rows.rows]
-    return replace(rows, rows=moved)
+    columns = list(rows.columns)
+    columns[position] = Texts(here(name) for name in columns[position])
+    return replace(rows, columns=columns)
 
 
 def _tree(path: Path) -> Path | None:
