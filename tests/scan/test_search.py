@@ -133,3 +133,29 @@ def test_a_lens_alone_takes_the_place_of_a_mix_that_tells_less():
     assert search.told(layout) > search.told(tint)
     assert "layout" not in search.sharpest(tint, (tint, layout)).lenses
     assert search.sharpest(tint, (tint,)).lenses == ("tint",)
+
+
+@pytest.mark.parametrize(
+    ("told", "behind", "apart", "kept"),
+    [
+        ((0.760, 0.755), (0.03, 0.09), 0.1, "tint"),  # alike, and more of a value behind it
+        ((0.760, 0.755), (0.03, 0.09), 0.005, "texture"),  # the same images: nothing to gain
+        ((0.760, 0.755), (0.09, 0.03), 0.1, "texture"),  # alike, and less of a value behind it
+        ((0.760, 0.740), (0.03, 0.09), 0.1, "texture"),  # tells the class clearly less
+        ((0.760, 0.765), (0.09, 0.05), 0.005, "tint"),  # tells it better, with half of the value
+        ((0.760, 0.800), (0.09, 0.04), 0.1, "texture"),  # a reading of the class itself
+    ],
+)
+def test_of_two_readings_alike_the_one_with_more_of_a_value_behind_it(
+    monkeypatch, told, behind, apart, kept
+):
+    seen, y, _ = planted(n=100)
+    search = Search(seen, y, 2, ScanConfig(permutations=19))
+    empty = np.zeros((len(y), 1), np.float32)
+    texture, tint = (Candidate(n, {n: empty}, empty, empty, 0.01) for n in ("texture", "tint"))
+    place = ["texture", "tint"].index
+    monkeypatch.setattr(search, "sharpen", lambda one, lenses: one)
+    monkeypatch.setattr(search, "told", lambda one: told[place(one.lens)])
+    monkeypatch.setattr(search, "behind", lambda one: behind[place(one.lens)])
+    monkeypatch.setattr(search, "apart", lambda one, two: apart)
+    assert search.sharpest(texture, (texture, tint)).lens == kept

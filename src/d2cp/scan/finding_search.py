@@ -85,19 +85,32 @@ class Search:
         return sharp + found[len(direct) :]
 
     def sharpest(self, mixed: Candidate, group: tuple[Candidate, ...]) -> Candidate:
-        """The mix of a group's lenses, or one of them alone whose value tells the class better:
-        what the others add can be noise. A reading of the class itself tells it better too, but
-        has less of a hidden value behind it."""
+        """The mix of a group's lenses, or one of them alone: what the others add can be noise.
+
+        It takes the mix's place where its value tells the class better. A reading of the class
+        itself does so too, but has less of a hidden value behind it. Where the two tell the class
+        alike, but not by the same images, the one with more of a hidden value behind it is the
+        sharper."""
         lenses = _lenses(group)
         best = self.sharpen(mixed, lenses)
-        least = BEHIND * hidden_value(best.held_out, self.y, self.classes)
+        told, behind = self.told(best), self.behind(best)
+        least = BEHIND * behind
         for one in group if len(group) > 1 else ():
             alone = self.sharpen(one, lenses)
-            if self.told(alone) <= self.told(best):
-                continue
-            if hidden_value(alone.held_out, self.y, self.classes) >= least:
-                best = alone
+            its_told, its_behind = self.told(alone), self.behind(alone)
+            better = its_told > told and its_behind >= least
+            alike = its_told >= told - LOST and its_behind > behind
+            if better or (alike and self.apart(alone, best) > LOST):
+                best, told, behind = alone, its_told, its_behind
         return best
+
+    def apart(self, one: Candidate, two: Candidate) -> float:
+        """Share of images to which they give different values."""
+        return float((self.values(one) != self.values(two)).mean())
+
+    def behind(self, candidate: Candidate) -> float:
+        """How much of a hidden value there is, in nats an image."""
+        return hidden_value(candidate.held_out, self.y, self.classes)
 
     def sharpen(self, rough: Candidate, lenses: tuple[str, ...]) -> Candidate:
         """Learn again, from the values that the score and the class together suggest instead of the
@@ -127,8 +140,10 @@ class Search:
 
     def told(self, candidate: Candidate) -> float:
         """Balanced accuracy of the value for the class, held out."""
-        value = values_of(candidate.held_out, cut(candidate.held_out, self.y))
-        return agreement(value, self.y)
+        return agreement(self.values(candidate), self.y)
+
+    def values(self, candidate: Candidate) -> Ints:
+        return values_of(candidate.held_out, cut(candidate.held_out, self.y))
 
     def place(self, new: Candidate, groups: list[list[Candidate]]) -> None:
         """Into the group whose first member it is most like, or a group of its own."""
