@@ -12,11 +12,13 @@ from d2cp.config.request import Request
 from d2cp.core.files import write_bytes
 from d2cp.data.place import Place
 from d2cp.data.table import Table
+from d2cp.errors import ConfigError
 from d2cp.report.summary import summarise
 
 if TYPE_CHECKING:
     from d2cp.pipeline.discovered import Discovery
     from d2cp.scan.finding import Scan
+    from d2cp.scan.phrases import Phrases
 
 
 def scan(
@@ -26,6 +28,8 @@ def scan(
     config: Config | Request | None = None,
     seed: int | None = None,
     suspects: Sequence[str] = (),
+    words: Path | str | None = None,
+    backbone: str | None = None,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     images: Path | str | None = None,
@@ -35,13 +39,15 @@ def scan(
     quiet: bool = False,
 ) -> Scan:
     """The lenses alone, on all images unless `config` asks for fewer; `run` and `discover` in the
-    same folder start from it. `suspects` are further columns of the CSV. A folder that was started
+    same folder start from it. `suspects` are further columns of the CSV. `words` is a file of
+    phrases: those whose text goes with a finding, by the CLIP `backbone`. A folder that was started
     keeps its settings."""
     from d2cp.pipeline.opening import open_run
     from d2cp.pipeline.preset_choice import as_started
     from d2cp.pipeline.scanning import scan_stage
     from d2cp.scan.scan_files import SCORES
 
+    phrases = _phrases(words, backbone)
     place = None if isinstance(data, Table) else Place.of(data, format, columns, images)
     table = as_table(data, format, columns, images)
     whole = as_started(out) if config is None else None
@@ -70,10 +76,26 @@ def scan(
     ) as context:
         if scores_out is not None:
             context.run.require_not_own(scores_out)
-        found = scan_stage(context)
+        found = scan_stage(context, phrases)
         if scores_out is not None:
             write_bytes(scores_out, (context.run.path / "scan" / SCORES).read_bytes())
     return found
+
+
+def _phrases(words: Path | str | None, backbone: str | None) -> Phrases | None:
+    """Opened before the data set: what is wrong with either is told at once."""
+    if words is not None and backbone is not None:
+        from d2cp.scan.phrases import open_phrases
+
+        return open_phrases(words, backbone)
+    if words is not None or backbone is not None:
+        given, absent = ("--words", "--backbone") if backbone is None else ("--backbone", "--words")
+        raise ConfigError(
+            f"{given} without {absent}",
+            expected="both: a file of words, and the CLIP that reads them",
+            remedy=f"add {absent}, or leave out {given}",
+        )
+    return None
 
 
 def discover(

@@ -3,53 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import CLIPConfig, CLIPModel, CLIPTextConfig, CLIPVisionConfig
+from safetensors.torch import load_file, save_file
+from transformers import CLIPModel
 
 from d2cp.backbone import load_backbone
-from d2cp.backbone.text_tower import class_text, has_text_encoder
+from d2cp.backbone.text_tower import TextTower, class_text, has_text_encoder
 from d2cp.errors import BackboneError
-
-START, END = "<|startoftext|>", "<|endoftext|>"
-
-
-def write_tokenizer(folder: Path) -> int:
-    """Letter by letter: CLIP's files with a vocabulary of single letters and no merges."""
-    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)] + ["."]
-    vocabulary = [*letters, *(f"{letter}</w>" for letter in letters), START, END]
-    (folder / "vocab.json").write_text(json.dumps({t: i for i, t in enumerate(vocabulary)}))
-    (folder / "merges.txt").write_text("#version: 0.2\n")
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "CLIPTokenizer", "model_max_length": 40})
-    )
-    return len(vocabulary)
+from tiny_clip import write_clip
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("clip")
-    words = write_tokenizer(made)
-    shared = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2}
-    shared |= {"num_attention_heads": 2}
-    text = CLIPTextConfig(
-        **shared,
-        vocab_size=words,
-        max_position_embeddings=40,
-        bos_token_id=words - 2,
-        eos_token_id=words - 1,
-        pad_token_id=words - 1,
-    )
-    vision = CLIPVisionConfig(**{**shared, "hidden_size": 24}, image_size=28, patch_size=14)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        config = CLIPConfig(
-            text_config=text.to_dict(), vision_config=vision.to_dict(), projection_dim=12
-        )
-        CLIPModel(config).save_pretrained(made)
-    return made
+    return write_clip(tmp_path_factory.mktemp("clip"))
 
 
 def test_vectors_and_image_embeddings_are_clip_s_own(folder: Path) -> None:
@@ -79,3 +49,43 @@ def test_a_folder_without_its_tokenizer_is_told(folder: Path, tmp_path: Path) ->
     assert not has_text_encoder(str(tmp_path))
     with pytest.raises(BackboneError, match="tokenizer"):
         class_text(str(tmp_path), ["cat"])
+
+
+def test_an_image_tower_alone_is_told(folder: Path, tmp_path: Path) -> None:
+    CLIPModel.from_pretrained(folder).vision_model.save_pretrained(tmp_path / "images")
+    with pytest.raises(BackboneError, match="no text tower"):
+        TextTower.load(str(tmp_path / "images"))
+    shutil.copytree(folder, tmp_path / "half")
+    weights = load_file(folder / "model.safetensors")
+    images = {k: v for k, v in weights.items() if not k.startswith("text_model")}
+    save_file(images, tmp_path / "half" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BackboneError, match=r"weights of .* are absent, the first: text_model"):
+        TextTower.load(str(tmp_path / "half"))
+
+
+def test_many_texts_are_as_each_alone_and_long_ones_are_cut(folder: Path) -> None:
+    tower = TextTower.load(str(folder))
+    texts = ["a" * n for n in range(1, 71)]
+    assert tower.limit == 40
+    assert [len(found) for found in tower.tokens(texts)] == [n + 2 for n in range(1, 71)]
+    together = tower.encode(texts).vectors
+    alone = torch.cat([tower.encode([text]).vectors for text in texts])
+    torch.testing.assert_close(together, alone)
+    torch.testing.assert_close(together[-1], together[-2])
+
+
+def test_weights_that_are_not_finite_and_a_foreign_tokenizer_are_told(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "damaged")
+    weights = load_file(folder / "model.safetensors")
+    weights["text_projection.weight"][0, 0] = float("nan")
+    save_file(weights, tmp_path / "damaged" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BackboneError, match=r"text_projection.weight .* not finite"):
+        TextTower.load(str(tmp_path / "damaged"))
+    shutil.copytree(folder, tmp_path / "foreign")
+    vocabulary = json.loads((folder / "vocab.json").read_text())
+    more = {**vocabulary, "ab</w>": len(vocabulary)}
+    (tmp_path / "foreign" / "vocab.json").write_text(json.dumps(more))
+    with pytest.raises(BackboneError, match="has 57 tokens, the text tower 56"):
+        TextTower.load(str(tmp_path / "foreign"))

@@ -26,6 +26,10 @@ def show_findings(console: Console, findings: list[dict[str, Any]]) -> None:
         figures = (f"{f['strength']:.2f}", f"{f['agreement']:.1%}", f"{f['p_value']:.2g}")
         table.add_row(str(f["rank"]), Text(visible(f["name"])), f["outcome"], *figures)
     console.print(table)
+    for f in findings:
+        if "words" in f:
+            line = f"  {f['rank']}. {visible(f['words']['sentence'])}"
+            console.print(line, markup=False, soft_wrap=True)
 
 
 def show_review(console: Console, review: ReviewRecord) -> None:

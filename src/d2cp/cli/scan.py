@@ -29,6 +29,20 @@ def scan(
     columns: Annotated[
         str, typer.Option(help="Further columns of the CSV to suspect, such as camera,site.")
     ] = "",
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of words or phrases, one a line: which of them go with a finding, by the "
+            "CLIP of --backbone?"
+        ),
+    ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="A whole CLIP (both towers and tokenizer) that reads --words: a local folder, or "
+            "a name on the Hugging Face hub."
+        ),
+    ] = None,
     predictions: Annotated[
         Path | None,
         typer.Option(
@@ -75,6 +89,8 @@ def scan(
         config=asked,
         seed=seed,
         suspects=[name.strip() for name in columns.split(",") if name.strip()],
+        words=words,
+        backbone=backbone,
         format=format_,
         columns=options.columns(column),
         images=images,

@@ -189,6 +189,28 @@ class GradCamRecord(TypedDict):
     after: str
 
 
+class WordRecord(TypedDict):
+    word: str
+    score: float
+    beyond_chance: bool
+
+
+class ValueWords(TypedDict):
+    """`chance` is the score that a word has to beat."""
+
+    value: str
+    chance: float
+    words: list[WordRecord]
+
+
+class WordsRecord(TypedDict):
+    """Words of a person's file that go with a finding, by so many images."""
+
+    images: int
+    values: list[ValueWords]
+    sentence: str
+
+
 class FindingRecord(TypedDict):
     rank: int
     name: str
@@ -203,6 +225,7 @@ class FindingRecord(TypedDict):
     stability: float
     evidence: dict[str, Any]
     reasons: list[str]
+    words: NotRequired[WordsRecord]
 
 
 class CopyRecord(TypedDict):
@@ -246,6 +269,16 @@ class FoundRecord(TypedDict):
     findings: list[FindingRecord]
 
 
+class WordsSource(TypedDict):
+    """Where the words of the findings come from; `inputs` is all that they depend on."""
+
+    file: str
+    phrases: int
+    template: str
+    backbone: str
+    inputs: str
+
+
 class ScanRecord(FoundRecord):
     """scan/findings.json with what is shown beside the findings."""
 
@@ -253,6 +286,7 @@ class ScanRecord(FoundRecord):
     cells: dict[str, dict[str, list[list[int]]]]
     pictures: list[FindingPicture]
     review: ReviewRecord
+    words: NotRequired[WordsSource]
 
 
 class VictimRecord(TypedDict):

@@ -16,19 +16,22 @@ from d2cp.data.store import ImageStore
 from d2cp.data.table import Table
 from d2cp.errors import DataError
 from d2cp.pipeline.context import Context
+from d2cp.pipeline.scan_words import add_words
 from d2cp.scan.bank import IMAGE_LENSES
 from d2cp.scan.batched import Ints
 from d2cp.scan.details import DETAILS, add_details
 from d2cp.scan.eyes import Features, StoreEyes
 from d2cp.scan.finding import Scan
 from d2cp.scan.lenses.user_columns import read_columns
+from d2cp.scan.phrases import Phrases
 from d2cp.scan.scan_files import load_scan, save_scan
 from d2cp.scan.scanner import rows_to_learn_from, scan
 from d2cp.scan.workers import sharing
 
 
-def scan_stage(context: Context) -> Scan:
-    """What the lenses find; no true attribute is read. An unchanged scan is read back."""
+def scan_stage(context: Context, phrases: Phrases | None = None) -> Scan:
+    """What the lenses find; no true attribute is read. An unchanged scan is read back. Words of
+    `phrases` are put beside it; where none are asked for, those that are there stay."""
     config = ScanConfig.of(context.config.scan, context.config.seed)
     columns = _columns(context)
     inputs = context.inputs("scan", [columns, DETAILS, IMAGE_LENSES])
@@ -45,7 +48,8 @@ def scan_stage(context: Context) -> Scan:
         with sharing():
             add_details(found, table, store, folder, config.seed)
 
-    return load_scan(context.stage("scan", inputs, make, alone=True))
+    found = load_scan(context.stage("scan", inputs, make, alone=True))
+    return found if phrases is None else add_words(context, found, phrases)
 
 
 def _require_classes(table: Table, fit: Ints) -> None:

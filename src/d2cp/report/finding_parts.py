@@ -81,6 +81,7 @@ def _finding(
         "lens_words": LENS_WORDS.get(f["lens"], "A column of your own."),
         "lenses": [visible(name) for name in f["lenses"]],
         "reasons": [visible(reason) for reason in f["reasons"]],
+        "words": visible(f["words"]["sentence"]) if "words" in f else "",
         "sentence": _sentence(names, classes, counts),
         "bar": round(200 * min(1.0, max(0.0, f["strength"])), 1),
         "counts": counts,

@@ -3,7 +3,8 @@
 Keys, stable under `schema` 1; what a run does not have is absent:
     schema, data {name, class_names, attribute_names, counts {split: {"y,a": n}}, warnings, notes},
     findings [{rank, name, lens, lenses, outcome, strength, p_value, agreement, value_names,
-               threshold, stability, evidence, reasons}],
+               threshold, stability, evidence, reasons; of `scan --words` also words {images,
+               values [{value, chance, words [{word, score, beyond_chance}]}], sentence}}],
     review {copies [{image, split, copy_of, copy_split, same_class}], copies_total,
             labels [{image, split, class, looks_like, sureness}], labels_total},
     predictions {file, column, images, splits, accuracy, findings [{rank, name, gap, interval,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from d2cp.core.records import WordsRecord
 from d2cp.scan.bank import Bank
 from d2cp.scan.batched import Doubles, Floats, Ints
 
@@ -63,6 +64,8 @@ class Finding:
     scores: Floats
     """[N, T]; `score` is its only column, or with several the column of the value."""
     reader: Reader
+    words: WordsRecord | None = None
+    """Of a person's file; none where none was given, or the finding is not one of the first."""
 
     @property
     def values(self) -> int:
@@ -75,6 +78,8 @@ class Finding:
             *("value_names", "threshold", "stability", "evidence", "reasons"),
         )
         made = {key: getattr(self, key) for key in plain}
+        if self.words is not None:
+            made["words"] = self.words
         return {k: list(v) if isinstance(v, tuple) else v for k, v in made.items()}
 
 
