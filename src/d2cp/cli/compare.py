@@ -87,7 +87,8 @@ def compare(
     _one_of("--selection", selection, RULES)
     _one_of("--tier", tier, ("prompts", "features"))
     _one_of("--groups", groups, ("true", "mined", "both"))
-    chosen = [*(set_ or []), f'debias.selection="{selection}"']
+    asked_for = (f'debias.selection="{selection}"', f'debias.tier="{tier}"')
+    chosen = [*(set_ or []), *asked_for]
     command = same_command(context, "compare", without=ELSEWHERE)
     elsewhere = None
     if print_commands or (only is None and (executor != "local" or jobs > 1)):

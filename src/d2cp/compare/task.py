@@ -143,13 +143,15 @@ class Task:
         changes: Mapping[str, object] | None = None,
         read: Read | None = None,
         cost: float = 1,
+        from_solution: bool = False,
     ) -> Fitted:
         """Train `module` for `passes`; with `logits`, keep the state that the rule likes best.
 
         The passes are cut into as many epochs as the configuration has, so that its learning-rate
         schedule covers a budget of any size.
         `order` makes an epoch's order from its number of draws; `changes` are fields of the
-        configuration; `cost` is how often an image goes through the network in a step.
+        configuration; `cost` is how often an image goes through the network in a step;
+        `from_solution`: the state before the first step is one to choose from.
         """
         config, draws = self.plan(passes, changes, cost)
         positions = (order or self.natural)(draws)
@@ -168,6 +170,7 @@ class Task:
             config,
             epoch_size=draws,
             evaluate=evaluate if rule is not None else None,
+            from_solution=from_solution,
             checkpointer=self.checkpoints(stage) if self.checkpoints else None,
             stage=stage,
             quiet=self.quiet,

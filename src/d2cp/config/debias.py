@@ -14,6 +14,7 @@ SpuriousFit = Literal["solved", "joint"]
 ClassFit = Literal["solved", "trained"]
 ReadOut = Literal["balanced", "additive", "average"]
 READ_OUTS: tuple[ReadOut, ...] = ("balanced", "additive", "average")
+PromptStart = Literal["drawn", "solved"]
 PseudoSource = Literal["cbcm", "random", "true"]
 
 
@@ -68,6 +69,9 @@ class DebiasConfig:
     # prompts and heads
     prompt_length: int = 10  # prompts added in every layer
     prompt_dropout: float = 0.1  # share of prompt entries dropped in training
+    prompt_start: PromptStart = "drawn"
+    """Prompts: heads are `drawn` at random and both branches learn (the paper's form), or `solved`
+    on features under untrained prompts: W^a then stays, and the class branch trains alone."""
     head_init: float = 0.01  # standard deviation; the paper gives none
     head_bias: bool = True  # whether heads have a bias
 
@@ -140,6 +144,8 @@ class DebiasConfig:
                 "class_fit is solved and head_bias is off",
                 remedy="set debias.class_fit = trained, or debias.head_bias = true",
             )
+        if self.prompt_start == "solved":
+            self._require_solvable()
         if self.recolour and (self.tier != "prompts" or not self.use_pseudo):
             raise ConfigError(
                 f"recolour is on, tier is {self.tier} and use_pseudo is {self.use_pseudo}",
@@ -151,6 +157,15 @@ class DebiasConfig:
                 "dual_branch is on and use_pseudo is off",
                 expected="pseudo labels for the spurious branch to learn",
                 remedy="set dual_branch = false, or use_pseudo = true",
+            )
+
+    def _require_solvable(self) -> None:
+        if self.tier != "prompts" or not self.dual_branch or not self.head_bias:
+            raise ConfigError(
+                f"prompt_start is solved, tier is {self.tier}, dual_branch is {self.dual_branch} "
+                f"and head_bias is {self.head_bias}",
+                expected="prompts, two branches, and heads with a bias",
+                remedy="leave debias.prompt_start out, or set the others as expected",
             )
 
     @property

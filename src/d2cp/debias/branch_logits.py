@@ -15,6 +15,7 @@ from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.loop import Batch
 from d2cp.debias.objective import BranchLogits, Piece
 from d2cp.debias.prompts import prompt_mask
+from d2cp.debias.solved_branch import SolvedDualBranch
 
 APART = 10_000_000
 """Numbers in a branch's tokens, over all blocks, from which branches are computed one after the
@@ -47,6 +48,8 @@ def prompt_logits(
         inputs = (backbone, batch.images, mask)
         if isinstance(model, PromptClassifier):
             return [lambda: {"y": model(*inputs)}]
+        if isinstance(model, SolvedDualBranch):
+            return [lambda: {"y": model.target(*inputs)}]
         if one_by_one(backbone, batch.images, config):
             return [lambda: {"y": model.target(*inputs)}, lambda: {"a": model.spurious(*inputs)}]
         return [lambda: dict(zip("ya", model(*inputs), strict=True))]

@@ -3,6 +3,8 @@ state holds what was trained and nothing else."""
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 from torch import Tensor, nn
 
 from d2cp.backbone import Backbone
@@ -45,6 +47,9 @@ class PromptClassifier(nn.Module):
 class DualBranch(CrossHeads):
     """V^y, V^a, W^y, W^a: each branch is read after the other head's row space was removed."""
 
+    learning: ClassVar[int] = 2
+    """Branches whose prompts learn."""
+
     def __init__(
         self, prompts: Tensor, head_y: nn.Linear, head_a: nn.Linear, config: DebiasConfig
     ) -> None:
@@ -54,9 +59,9 @@ class DualBranch(CrossHeads):
     @classmethod
     def new(
         cls, backbone: Backbone, classes: int, values: int, config: DebiasConfig, *, seed: int
-    ) -> DualBranch:
+    ) -> Self:
         return cls(
-            _prompts(backbone, 2, config, seed),
+            _prompts(backbone, cls.learning, config, seed),
             init_head(classes, backbone.width, config, seed=seed, name="y"),
             init_head(values * config.spurious_heads, backbone.width, config, seed=seed, name="a"),
             config,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
@@ -37,12 +39,43 @@ def predict_logits(
     batch_size: int = 256,
 ) -> NDArray[np.float32]:
     """Logits [n, classes] of the centre crops of `rows`."""
-    device = classifier.head.weight.device
+    head = classifier.head
 
-    def logits(part: slice) -> Tensor:
-        images = centre_view(store[rows[part]], image_size).to(device)
-        return image_logits(classifier, backbone, images).float()
+    def logits(images: Tensor) -> Tensor:
+        return image_logits(classifier, backbone, images.to(head.weight.device))
+
+    whole = _over(logits, store, rows, image_size, batch_size, head.out_features)
+    return np.asarray(whole.cpu().numpy(), dtype=np.float32)
+
+
+def predict_features(
+    branch: PromptClassifier,
+    backbone: Backbone,
+    store: ImageStore,
+    rows: Rows,
+    *,
+    image_size: int,
+    batch_size: int = 256,
+) -> Tensor:
+    """h [n, D] of the centre crops of `rows`: what the branch's head reads."""
+    head = branch.head
+
+    def features(images: Tensor) -> Tensor:
+        return branch.features(backbone, images.to(head.weight.device))
+
+    return _over(features, store, rows, image_size, batch_size, head.in_features)
+
+
+def _over(
+    function: Callable[[Tensor], Tensor],
+    store: ImageStore,
+    rows: Rows,
+    image_size: int,
+    batch_size: int,
+    width: int,
+) -> Tensor:
+    def part_of(part: slice) -> Tensor:
+        return function(centre_view(store[rows[part]], image_size)).float()
 
     with working(batch_size * 3 * image_size**2):
-        whole = in_shares(logits, len(rows), batch_size, (classifier.head.out_features,))
-    return np.asarray(whole.cpu().numpy(), dtype=np.float32)
+        return in_shares(part_of, len(rows), batch_size, (width,))

@@ -107,6 +107,7 @@ def fit(
     *,
     epoch_size: int,
     evaluate: Evaluate | None = None,
+    from_solution: bool = False,
     checkpointer: Checkpointer | None = None,
     log: MetricsLog | None = None,
     log_every: int = 10,
@@ -114,7 +115,8 @@ def fit(
     accelerator: Accelerator | None = None,
     quiet: bool = False,
 ) -> Fitted:
-    """Train all parameters of `module`; on return it holds the best state by `evaluate`."""
+    """Train all parameters of `module`; on return it holds the best state by `evaluate`. Where it
+    starts `from_solution`, what it is before the first step is one of them."""
     accelerator = accelerator or make_accelerator(config.precision)
     module.to(accelerator.device)
     parameters = [p for p in module.parameters() if p.requires_grad]
@@ -143,6 +145,19 @@ def fit(
     main = accelerator.is_main_process
     if log and main:
         log.rewind(stage, fitted.steps)
+
+    def judge(done: int) -> None:
+        assert evaluate is not None
+        score, figures = evaluate()
+        if fitted.best_score is None or score >= fitted.best_score:
+            fitted.best_step, fitted.best_score = done, score
+            best.update({name: value.clone() for name, value in module.state_dict().items()})
+        fitted.history.append({"step": done, **figures})
+        if log and main:
+            log(stage, done, **{f"val_{name}": v for name, v in figures.items()})
+
+    if evaluate and from_solution and not fitted.steps:
+        judge(0)
     batches = _batches(plan, order, read, fitted.steps, config.batch_size)
     ahead = 0 if accelerator.device.type == "cpu" else 1  # two pools of threads share a CPU badly
     display = progress(plan.total, stage, done=fitted.steps, quiet=quiet or not main)
@@ -165,13 +180,7 @@ def fit(
                 log(stage, done, loss=value, lr=optimizer.param_groups[0]["lr"], **figures)
             if evaluate and plan.evaluates(done):
                 with average.installed():
-                    score, figures = evaluate()
-                    if fitted.best_score is None or score >= fitted.best_score:
-                        fitted.best_step, fitted.best_score = done, score
-                        best = {name: value.clone() for name, value in module.state_dict().items()}
-                fitted.history.append({"step": done, **figures})
-                if log and main:
-                    log(stage, done, **{f"val_{name}": v for name, v in figures.items()})
+                    judge(done)
             stop = anyone(stopped())
             due = checkpointer and (checkpointer.due(done) or done == plan.total or stop)
             if checkpointer and main and due:

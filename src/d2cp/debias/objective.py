@@ -16,6 +16,7 @@ from d2cp.debias.group_losses import GroupDRO
 from d2cp.debias.labels import Labels
 from d2cp.debias.loop import Batch
 from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.solved_branch import SolvedDualBranch
 
 Piece = Callable[[], Mapping[str, Tensor]]  # computes logits of "y", of "a" where it is learnt
 BranchLogits = Callable[[Batch], Sequence[Piece]]  # both in one piece, or a piece each
@@ -44,7 +45,8 @@ class D2CPObjective(nn.Module):
         self.weights: dict[str, float] = {}
         self._groups: dict[str, Tensor] = {}
         self.dro = nn.ModuleDict()
-        dual, bits = config.dual_branch and not isinstance(model, SolvedDualAdapter), 2
+        solved, bits = isinstance(model, SolvedDualAdapter | SolvedDualBranch), 2
+        dual = config.dual_branch and not solved
         pairs = labels.classes * labels.values
         if config.use_pseudo:
             self._add("y", labels.pseudo_groups(), pairs, config.weight_y)

@@ -22,6 +22,7 @@ from d2cp.debias.sampler import sample_weights
 from d2cp.debias.solved_head import solve_head
 
 FOLDS = 4
+SOLVED_DECAY = 3.0  # where the configuration has none of its own
 READABLE = 0.3  # share of the way from chance to certainty that a kept head must go
 
 

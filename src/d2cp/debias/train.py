@@ -32,6 +32,7 @@ from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.sampler import drawn_order, natural_order, sample_weights
 from d2cp.debias.soft_values import soft_weights
 from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.solved_branch import SolvedDualBranch
 from d2cp.debias.spurious_solution import SpuriousSolution
 from d2cp.debias.training_tiers import DUAL, Model, Tier, feature_tier, prompt_tier
 
@@ -57,7 +58,14 @@ class Trained:
 
 def plain(config: DebiasConfig) -> DebiasConfig:
     """The control: same tier and budget; natural sampling, one branch, plain cross-entropy."""
-    return replace(config, use_pseudo=False, dual_branch=False, use_xrm=False, recolour=False)
+    return replace(
+        config,
+        use_pseudo=False,
+        dual_branch=False,
+        use_xrm=False,
+        recolour=False,
+        prompt_start="drawn",
+    )
 
 
 def train_d2cp(
@@ -167,6 +175,7 @@ def _fit(
         config,
         epoch_size=epoch_size,
         evaluate=evaluate or evaluator(tier, labels, config, seed=seed),
+        from_solution=isinstance(tier.model, SolvedDualBranch),
         checkpointer=checkpointer,
         log=log,
         log_every=log_every,

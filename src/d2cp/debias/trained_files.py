@@ -23,6 +23,7 @@ from d2cp.debias.loop import Fitted, Score
 from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.settings_search import Draw
 from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.solved_branch import SolvedDualBranch
 from d2cp.debias.train import Trained
 from d2cp.debias.training_tiers import Model
 from d2cp.errors import BackboneError, RunError
@@ -137,7 +138,8 @@ def _model(state: dict[str, Tensor], config: DebiasConfig) -> Model:
         else:
             model = AdapterClassifier(adapter("adapter"), head("head"))
     elif dual:
-        model = DualBranch(state["prompts"], head("head_y"), head("head_a"), config)
+        of_prompts = SolvedDualBranch if "start" in state else DualBranch
+        model = of_prompts(state["prompts"], head("head_y"), head("head_a"), config)
     else:
         model = PromptClassifier(state["prompts"], head("head"))
     model.load_state_dict(state)

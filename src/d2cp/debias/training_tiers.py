@@ -23,15 +23,16 @@ from d2cp.debias.adapters import (
 from d2cp.debias.branch_logits import adapter_logits, prompt_logits
 from d2cp.debias.dual_branch import DualBranch, PromptClassifier
 from d2cp.debias.labels import Labels
-from d2cp.debias.logits import predict_logits
+from d2cp.debias.logits import predict_features, predict_logits
 from d2cp.debias.loop import Read
 from d2cp.debias.objective import BranchLogits
 from d2cp.debias.reading import training_reader
 from d2cp.debias.solved_adapter import SolvedDualAdapter
-from d2cp.debias.spurious_solution import SpuriousSolution, solve_spurious
+from d2cp.debias.solved_branch import SolvedDualBranch
+from d2cp.debias.solved_start import install_start
+from d2cp.debias.spurious_solution import SOLVED_DECAY, SpuriousSolution, solve_spurious
 
 DUAL = (DualBranch, DualAdapter)
-SOLVED_DECAY = 3.0  # of a solved W^a where the configuration has none of its own
 Model = DualBranch | PromptClassifier | DualAdapter | AdapterClassifier
 
 
@@ -54,14 +55,20 @@ def prompt_tier(
     seed: int,
     device: torch.device,
 ) -> Tier:
-    """The paper's form: images under prompts."""
+    """Images under prompts, the paper's form; where it is asked for, with both heads solved
+    before the first step."""
     model: DualBranch | PromptClassifier
     if config.dual_branch:
-        model = DualBranch.new(backbone, labels.classes, labels.values, config, seed=seed)
+        kind = SolvedDualBranch if config.prompt_start == "solved" else DualBranch
+        model = kind.new(backbone, labels.classes, labels.values, config, seed=seed)
     else:
         model = PromptClassifier.new(backbone, labels.classes, config, seed=seed)
     backbone.to(device)
     model.to(device)
+    if isinstance(model, SolvedDualBranch):
+        branch, size = model.untrained(), config.image_size
+        features = predict_features(branch, backbone, store, labels.train, image_size=size)
+        install_start(model, features, labels, config, seed=seed)
 
     def class_logits(rows: Rows) -> NDArray[np.float32]:
         classifier = model.classifier() if isinstance(model, DualBranch) else model

@@ -2,12 +2,14 @@
 
 Fidelity: the project's own method, `d2cp.debias`: mined pseudo groups, two branches with cross
 null-space projection, XRM's auxiliary groups. Each image goes through two branches, which counts as
-two passes. On frozen features the spurious branch is a head that is solved before the class branch
-trains, which costs no pass (`debias.spurious_fit`), and the sampler draws groups in equal shares:
-the projection does what a larger alpha is for, and images whose mined value is unsure have a part
-in either group (`debias.soft_values`). Where the configuration solves the class head, too
-(`debias.class_fit`), no pass is taken at all, and with `debias.refit` the head that is scored on
-test is fitted on training and validation images; the selection rule sees one that was not.
+two passes; where both heads are solved before the first step (`debias.prompt_start`) through one,
+and every training image once more for that. On frozen features the spurious branch is a head that
+is solved before the class branch trains, which costs no pass (`debias.spurious_fit`), and the
+sampler draws groups in equal shares: the projection does what a larger alpha is for, and images
+whose mined value is unsure have a part in either group (`debias.soft_values`). Where the
+configuration solves the class head, too (`debias.class_fit`), no pass is taken at all, and with
+`debias.refit` the head that is scored on test is fitted on training and validation images; the
+selection rule sees one that was not.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from d2cp.debias.parameter_count import ParameterCount
 from d2cp.debias.sampler import drawn_order
 from d2cp.debias.soft_values import value_shares
 from d2cp.debias.solved_adapter import SolvedDualAdapter
+from d2cp.debias.solved_branch import SolvedDualBranch
+from d2cp.debias.solved_start import install_start
 from d2cp.debias.train import training_weights
 from d2cp.debias.training_tiers import dual_adapter
 
@@ -96,11 +100,13 @@ class D2cp:
         return self._features(task, feature_space(task.space))
 
     def _prompts(self, task: Task, space: PromptSpace) -> Predictor:
-        labels = task_labels(task)
-        model = DualBranch.new(
-            space.backbone, labels.classes, labels.values, task.config, seed=task.seed
-        )
+        labels, solved = task_labels(task), task.config.prompt_start == "solved"
+        kind = SolvedDualBranch if solved else DualBranch
+        model = kind.new(space.backbone, labels.classes, labels.values, task.config, seed=task.seed)
         model.to(space.device)
+        cost, used = BRANCHES, 0
+        if isinstance(model, SolvedDualBranch):
+            cost, used = 1, self._start(task, space, labels, model)
         branches = prompt_logits(model, space.backbone, task.config, seed=task.seed)
         objective = D2CPObjective(model, branches, labels, task.config)
 
@@ -108,9 +114,20 @@ class D2cp:
             classifier = model.classifier()
             return space.over(lambda images: classifier(space.backbone, images), rows)
 
-        self._train(task, labels, objective, logits)
+        self._train(task, labels, objective, logits, cost, used)
         classifier = model.classifier()
         return ModelPredictor(_WithBackbone(classifier, space), space, trainable(model))
+
+    def _start(
+        self, task: Task, space: PromptSpace, labels: Labels, model: SolvedDualBranch
+    ) -> int:
+        """Solve both heads under untrained prompts; the passes that took."""
+        branch = model.untrained().to(space.device)
+        h = space.over(lambda images: branch.features(space.backbone, images), labels.train)
+        kept = install_start(model, h, labels, task.config, seed=task.seed)
+        task.notes.append(f"D2CP: {kept} spurious heads solved, their directions removed")
+        task.passes += len(labels.train)
+        return len(labels.train)
 
     def _features(self, task: Task, space: FeatureSpace) -> Predictor:
         labels = task_labels(task)
@@ -137,6 +154,7 @@ class D2cp:
         objective: D2CPObjective,
         logits: Logits,
         cost: int = BRANCHES,
+        used: int = 0,
     ) -> None:
         weights = training_weights(labels, task.config)
         assert weights is not None  # D2CP has groups
@@ -144,10 +162,11 @@ class D2cp:
             objective,
             objective,
             stage="d2cp",
-            passes=task.budget,
+            passes=task.left(used),
             order=lambda draws: partial(_order, weights, draws, task.seed),
             logits=logits,
             cost=cost,
+            from_solution=bool(used),
         )
 
 
