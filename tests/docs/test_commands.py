@@ -32,6 +32,13 @@ def values(command: Command, option: str) -> list[str]:
     return [value for word, value in pairs if word == option]
 
 
+def by_options(command: Command) -> list[str]:
+    """Settings that options of the command stand for: `compare` names its tier by one."""
+    if command.words[0] != "compare":
+        return []
+    return [f'debias.tier="{(values(command, "--tier") or ["prompts"])[-1]}"']
+
+
 def test_the_pages_show_commands():
     assert len([c for c in ALL if c.page == "README.md"]) >= 7
     assert len({c.words[0] for c in ALL}) >= 12
@@ -57,7 +64,7 @@ def test_names_and_settings_in_a_command_exist(command):
     assert set(presets) <= set(preset_names())
     named = {n for value in values(command, "--methods") for n in value.split(",")}
     assert named <= {"all", *methods(), *OWN}
-    load_config(*presets[:1], assignments=values(command, "--set"))
+    load_config(*presets[:1], assignments=[*values(command, "--set"), *by_options(command)])
 
 
 @pytest.mark.parametrize(
