@@ -91,7 +91,7 @@ def plant_folder(
 ) -> None:
     """Photographs of one's own. `classes` are two, by name, each one or several joined by +; where
     there are two only, nothing need be said."""
-    from d2cp.data.images import decode
+    from d2cp.data.images import UnreadableError, decode
     from d2cp.data.open_table import load_table
     from d2cp.data.source import EncodedSource
 
@@ -101,8 +101,17 @@ def plant_folder(
         raise SystemExit(f"{photos} holds no image files")
     label = dict(enumerate(chosen_classes(classes, table.class_names)))
     y = np.array([next((k for k, own in label.items() if c in own), -1) for c in table.y])
+
+    def readable(row: int) -> bool:
+        try:
+            decode(source.read(row))
+        except UnreadableError:
+            return False
+        return True
+
     draw = np.random.default_rng(seed)
-    rows = draw.permutation(np.flatnonzero(y >= 0))
+    there = [row for row in np.flatnonzero(y >= 0).tolist() if readable(row)]
+    rows = draw.permutation(np.array(there, dtype=np.int64))
     split = draw_splits(len(rows))
     known = {k: v for k, v in cues.items() if k != "background"}  # a photo's own, unknown here
     if missing := cues.keys() - known.keys():

@@ -63,6 +63,14 @@ def test_classes_are_two_that_are_there(photos: Path, tmp_path: Path) -> None:
         plant_folder(photos, tmp_path / "out", {"background": 0.9}, classes="cat,dog")
 
 
+def test_what_cannot_be_read_is_left_out(photos: Path, tmp_path: Path) -> None:
+    (photos / "cat" / "broken.jpg").write_bytes(b"no picture")
+    plant_folder(photos, tmp_path / "whole", {"cast": 0.8}, classes="cat,dog")
+    rows = (tmp_path / "whole" / "metadata.csv").read_text().splitlines()
+    there = len([*(photos / "cat").iterdir(), *(photos / "dog").iterdir()])
+    assert len(rows) == there  # a heading, and all but the broken one
+
+
 def test_marks_have_masks_where_they_are(photos: Path, tmp_path: Path) -> None:
     plant_folder(photos, tmp_path / "out", {"mark": 1.0}, classes="cat,dog")
     marked = [r for r in records(tmp_path / "out") if r["cue_mark"] == "1"]
