@@ -45,9 +45,10 @@ def concept_model() -> ConceptModel:
 
 
 def concept_step(store: Stored) -> list[Tensor]:
-    model = concept_model().train()
+    """In double: gradients of hundreds beside gradients that are 0 but for rounding."""
+    model = concept_model().train().double()
     draw = torch.Generator().manual_seed(1)
-    images = torch.randn(11, 3, 28, 28, generator=draw)
+    images = torch.randn(11, 3, 28, 28, generator=draw).double()
     z, t = model.to_latents(images), torch.arange(11) * 90
     with parts.working(1000):
         predicted, scalars = model(images, images.new_zeros(11, 0), z, t)
