@@ -70,15 +70,30 @@ def folds_of(labels: Labels, count: int, *, seed: int) -> list[Fold]:
     return [*whole, *(Fold(train, held) for train, held in parts)]
 
 
+Join = Callable[[Labels], Labels]
+"""Adds what else trains with the training images of these labels."""
+
+
+def alone(labels: Labels) -> Labels:
+    """Nothing else."""
+    return labels
+
+
 def solved(
-    folds: Sequence[Fold], features: Tensor, labels: Labels, config: DebiasConfig, *, seed: int
+    folds: Sequence[Fold],
+    features: Tensor,
+    labels: Labels,
+    config: DebiasConfig,
+    *,
+    seed: int,
+    join: Join = alone,
 ) -> list[Fold]:
     """The folds with a W^a of their own, where the spurious branch is solved."""
     if not (config.dual_branch and config.spurious_fit == "solved"):
         return list(folds)
     made = []
     for fold in folds:
-        own = replace(labels, train=fold.train)
+        own = join(replace(labels, train=fold.train))
         made.append(
             replace(fold, solution=spurious_solution(features, own, config, seed=seed)),
         )
@@ -93,6 +108,7 @@ def held_out(
     *,
     seed: int,
     step: Callable[[], None] = lambda: None,
+    join: Join = alone,
 ) -> HeldOut:
     """What every one of `settings` answers after each evaluation; `step` is called after each."""
     draws, steps = [], np.empty(0, np.int64)
@@ -103,7 +119,7 @@ def held_out(
             states: list[Ints] = []
             trained = train_on_features(
                 features,
-                replace(labels, train=fold.train),
+                join(replace(labels, train=fold.train)),
                 config,
                 seed=seed,
                 backbone_parameters=1,

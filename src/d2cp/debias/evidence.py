@@ -16,7 +16,7 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Floats, Ints
 from d2cp.core.files import write_bytes
 from d2cp.debias.candidates import best, chosen_by_others, halves, scores
-from d2cp.debias.cross_fit import Fold, HeldOut, held_out
+from d2cp.debias.cross_fit import Fold, HeldOut, Join, alone, held_out
 from d2cp.debias.labels import Labels, against, sides
 from d2cp.debias.settings_search import Draw
 from d2cp.errors import RunError
@@ -50,10 +50,11 @@ def search_held_out(
     *,
     seed: int,
     step: Callable[[], None],
+    join: Join = alone,
 ) -> tuple[HeldOut, DebiasConfig, list[Draw]]:
     """What was answered; the best draw with the number of steps at which it was best; what was
     tried, with the accuracy that chose."""
-    found = held_out(features, labels, folds, settings, seed=seed, step=step)
+    found = held_out(features, labels, folds, settings, seed=seed, step=step, join=join)
     right = found.answers == labels.y[found.rows]
     y, side = labels.y[found.rows], judged_by(labels, settings[0])[found.rows]
     draw, state = best(right, y, side)

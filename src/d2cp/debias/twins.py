@@ -63,17 +63,20 @@ def with_twins(labels: Labels) -> Labels:
     )
     if labels.y_xrm is None or labels.a_xrm is None:
         return twin
-    bits = [_usual(bit, labels, 2 * y + a) for bit in (labels.y_xrm, labels.a_xrm)]
+    groups = labels.pseudo_groups()
+    bits = [
+        np.concatenate([bit, usual_bits(bit, groups, labels.train, bit, (2 * y + a)[count:])])
+        for bit in (labels.y_xrm, labels.a_xrm)
+    ]
     return replace(twin, y_xrm=bits[0], a_xrm=bits[1])
 
 
-def _usual(bit: Ints, labels: Labels, groups: Ints) -> Ints:
-    """Bits of all rows and twins; a twin has what most training images of its group have, and where
-    there are none the other bit than its image."""
-    count, train = len(bit), labels.train
-    twin = 1 - bit
-    for group in np.unique(groups):
-        own = bit[train[groups[train] == group]]
-        if len(own):
-            twin[groups[count:] == group] = int(own.mean() > 0.5)
-    return np.concatenate([bit, twin])
+def usual_bits(bit: Ints, groups: Ints, train: Rows, own: Ints, theirs: Ints) -> Ints:
+    """Bits of twins in the groups `theirs`: what most training images of their group have, and
+    where there are none the other bit than that of their image, `own`."""
+    twin = 1 - own
+    for group in np.unique(theirs):
+        known = bit[train[groups[train] == group]]
+        if len(known):
+            twin[theirs == group] = int(known.mean() > 0.5)
+    return twin

@@ -13,6 +13,7 @@ from d2cp.pipeline.discovery import discover
 from d2cp.pipeline.environment_bits import environments
 from d2cp.pipeline.scoring import evaluate
 from d2cp.pipeline.stage_two import control_labels, labels_of, train
+from d2cp.pipeline.transplanting import transplants
 
 
 def run_stages(
@@ -22,7 +23,7 @@ def run_stages(
     findings: Sequence[int] = (),
     control: bool = True,
 ) -> None:
-    """Scan and discover → environments → control and dual-branch model → evaluate."""
+    """Scan and discover → environments → control, transplants, dual-branch model → evaluate."""
     side = context.config.debias.image_size
     keep = context.config.debias.keep_patches
     load_backbone(context.config.backbone, keep).grid(side, side)  # told now, not after stage 1
@@ -33,5 +34,6 @@ def run_stages(
         labels = labels_of(context, found, bits)
         models = {"erm": train(context, "erm", control_labels(context))} if control else {}
         ahead.clear()
-    models["debias"] = train(context, "debias", labels, control=models.get("erm"))
+    made = transplants(context, found)
+    models["debias"] = train(context, "debias", labels, control=models.get("erm"), transplants=made)
     evaluate(context, found, models)

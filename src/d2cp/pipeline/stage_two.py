@@ -19,13 +19,14 @@ from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import from_main, is_main
 from d2cp.core.progress import progress
 from d2cp.data.store import ImageStore
-from d2cp.debias.cross_fit import Fold, folds_of, held_out, solved
+from d2cp.debias.cross_fit import Fold, Join, alone, folds_of, held_out, solved
 from d2cp.debias.evidence import Evidence, evidence, save_evidence, search_held_out
 from d2cp.debias.labels import Labels, selection_used, with_validation
 from d2cp.debias.settings_search import Draw, draw_settings, drawn_names, search
 from d2cp.debias.soft_values import value_shares
 from d2cp.debias.train import Trained, plain, train_d2cp, train_on_features
 from d2cp.debias.trained_files import Artifact, load_artifact, save_artifact
+from d2cp.debias.transplants import Transplants
 from d2cp.debias.twins import TwinStore, with_twins
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.discovered import Discovery
@@ -95,16 +96,23 @@ def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
 
 
 def train(
-    context: Context, which: Which, labels: Labels, *, control: Artifact | None = None
+    context: Context,
+    which: Which,
+    labels: Labels,
+    *,
+    control: Artifact | None = None,
+    transplants: Transplants | None = None,
 ) -> Artifact:
-    """The model of a stage; on frozen features with evidence of how it does beside `control`."""
+    """The model of a stage; on frozen features with `transplants` among what it trains on, and with
+    evidence of how it does beside `control`."""
     settings = settings_of(which, context.config.debias)
-    inputs = _inputs(context, which, settings, control)
+    without = {"transplants"} if transplants is None else set()
+    inputs = _inputs(context, which, settings, control, without)
 
     def make(folder: Path) -> None:
         checkpointer = context.checkpointer(which, inputs)
         trained, draws, found = fit_model(
-            context, which, labels, settings, checkpointer, context.log, control
+            context, which, labels, settings, checkpointer, context.log, control, transplants
         )
         context.say(f"{which}: trainable parameters, {trained.parameters}")
         save_artifact(folder, artifact_of(context, labels, trained, draws))
@@ -115,15 +123,19 @@ def train(
 
 
 def _inputs(
-    context: Context, which: Which, settings: DebiasConfig, control: Artifact | None
+    context: Context,
+    which: Which,
+    settings: DebiasConfig,
+    control: Artifact | None,
+    without: set[str],
 ) -> str:
     """On frozen features a model without a control lacks the evidence of one: it is made again when
     the control is wanted later; one that has it serves either."""
-    inputs = context.inputs(which)
+    inputs = context.inputs(which, without=without)
     if which == "erm" or control is not None or settings.tier != "features":
         return inputs
     whole = from_main(context.run.is_current(which, inputs) if is_main() else None)
-    return inputs if whole else context.inputs(which, "no control")
+    return inputs if whole else context.inputs(which, "no control", without=without)
 
 
 def fit_model(
@@ -134,11 +146,12 @@ def fit_model(
     checkpointer: Checkpointer,
     log: MetricsLog | None = None,
     control: Artifact | None = None,
+    transplants: Transplants | None = None,
 ) -> tuple[Trained, list[Draw], Evidence | None]:
     """Prompts as `settings` say, or, on frozen features, the best of a search, what it tried, and
     how such a choice does beside the control's."""
     if settings.tier == "features":
-        return _search(context, which, labels, settings, control)
+        return _search(context, which, labels, settings, control, transplants)
     store = context.images(settings.resize)
     if settings.recolour:
         store, labels = _recoloured(context, store, labels)
@@ -185,23 +198,27 @@ def _search(
     labels: Labels,
     settings: DebiasConfig,
     control: Artifact | None,
+    transplants: Transplants | None,
 ) -> tuple[Trained, list[Draw], Evidence | None]:
     """The control gets as many draws as the method."""
     seed = context.config.seed
     features = load_features(context.run.path / "features")
+    join: Join = alone
+    if transplants is not None:
+        features, join = transplants.behind(features), transplants.join
     size = load_backbone(context.config.backbone).parameter_count
     names = drawn_names(settings)
     drawn = draw_settings(settings, settings.feature_draws, names, seed=seed)
     folds = [Fold(labels.train, labels.val)]
     if settings.use_pseudo:
         folds = folds_of(labels, settings.feature_folds, seed=seed)
-        folds = solved(folds, features, labels, settings, seed=seed)
+        folds = solved(folds, features, labels, settings, seed=seed, join=join)
         _say_directions(context, which, folds[0])
 
     def train_one(config: DebiasConfig, refit: bool = False) -> Trained:
         return train_on_features(
             features,
-            with_validation(labels) if refit else labels,
+            join(with_validation(labels) if refit else labels),
             config,
             seed=seed,
             backbone_parameters=size,
@@ -217,7 +234,7 @@ def _search(
         if not _by_held_out(settings, folds):
             return *search(drawn, names, train_one, step=step), None
         found, config, draws = search_held_out(
-            features, labels, folds, drawn, names, seed=seed, step=step
+            features, labels, folds, drawn, names, seed=seed, step=step, join=join
         )
         trained = train_one(config, settings.refit and _has_test(context))
     if control is None:

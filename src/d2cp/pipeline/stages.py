@@ -34,6 +34,12 @@ def _kept(config: Config) -> list[float]:
     return [] if config.debias.keep_patches == 1 else [config.debias.keep_patches]
 
 
+def _backbone_view(config: Config) -> list[Any]:
+    """How a frozen backbone sees an image."""
+    debias = config.debias
+    return [config.backbone, debias.image_size, debias.resize, *_kept(config)]
+
+
 STAGES = (
     Stage(
         name="data",
@@ -70,14 +76,19 @@ STAGES = (
     Stage(
         name="features",
         after=("data",),
-        settings=lambda config: [
-            config.backbone,
-            config.debias.image_size,
-            config.debias.resize,
-            *_kept(config),
-        ],
+        settings=_backbone_view,
         reads=("backbone", "debias.image_size", "debias.resize", "debias.keep_patches"),
         writes=("features.safetensors",),
+    ),
+    Stage(
+        name="transplants",
+        after=("scan", "mine"),
+        settings=_backbone_view,
+        reads=(
+            *("seed", "backbone", "debias.image_size", "debias.resize", "debias.keep_patches"),
+            "debias.transplants",
+        ),
+        writes=("transplants.safetensors", "exchanged.png"),
     ),
     Stage(
         name="environments",
@@ -97,7 +108,7 @@ STAGES = (
     ),
     Stage(
         name="debias",
-        after=("data", "mine", "environments"),
+        after=("data", "mine", "environments", "transplants"),  # the last where they are used
         settings=lambda config: [asdict(config.debias), config.backbone],
         reads=("seed", "backbone", "debias"),
         writes=("model.safetensors", "debias.json", "evidence.safetensors"),

@@ -65,7 +65,7 @@ def try_transplants(
     donors = draw.choice(best, len(recipients), replace=len(best) < len(recipients))
     taken, given = read(store, recipients), read(store, donors)
     extra = other_lenses(finding.reader, found.table_features, recipients)
-    framed = _bytes(given)
+    framed = as_bytes(given)
     if lens in WINDOWS:
         corners = telling_windows(found.bank, finding.reader, given, side)
         made = paste(taken, given, corners)
@@ -79,7 +79,8 @@ def try_transplants(
         scores: Floats = read_images(found.bank, finding.reader, made, extra).numpy()
     after = values_of(scores, finding.threshold)
     before = finding.value[recipients]
-    parts = zip(_bytes(taken), framed, _bytes(made), before, after, recipients, donors, strict=True)
+    shown = as_bytes(taken), framed, as_bytes(made)
+    parts = zip(*shown, before, after, recipients, donors, strict=True)
     return [Shown(r, d, m, int(b), int(a), (int(i), int(j))) for r, d, m, b, a, i, j in parts]
 
 
@@ -93,6 +94,7 @@ def frame(pixels: Bytes, corner: tuple[int, int], window: tuple[int, int]) -> By
     return made
 
 
-def _bytes(images: Tensor) -> Bytes:
+def as_bytes(images: Tensor) -> Bytes:
+    """Images in [0, 1] as they are drawn."""
     made: Bytes = images.mul(255).round().byte().permute(0, 2, 3, 1).numpy()
     return made
