@@ -14,6 +14,7 @@ from d2cp.core.files import read_json, write_json
 from d2cp.debias.trained_files import load_artifact
 from d2cp.disentangle.concept_files import load_concepts
 from d2cp.pipeline.frozen_features import load_features
+from d2cp.pipeline.transplanting import load_transplants
 from d2cp.scan.bank import IMAGE_LENSES
 from d2cp.scan.scan_files import load_scan
 from damage import refit
@@ -229,3 +230,54 @@ def test_an_older_or_damaged_reliance_breaks_no_report(repaired, tmp_path, capsy
             assert ends == {0} or f"delete {run / 'evaluate'}" in capsys.readouterr().err, name
     path.write_text("{")
     assert d2cp("report", run) == 5 and f"delete {run / 'evaluate'}" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def with_transplants(scanned, tmp_path_factory):
+    """Groups by the finding that is a cast, with its cue exchanged in training images."""
+    found = load_scan(scanned / "run" / "scan").findings
+    (rank,) = [f.rank for f in found if f.lens in IMAGE_LENSES]
+    out = tmp_path_factory.mktemp("transplants") / "run"
+    more = {"debias.transplants": "true"}
+    words = ("--findings", rank, "--cache", scanned / "cache", *settings(**more))
+    assert d2cp("run", scanned / "data", "--out", out, "--quiet", *words) == 0
+    return out, words
+
+
+def test_exchanged_images_train_and_are_shown(with_transplants, scanned):
+    out, _ = with_transplants
+    made = load_transplants(out / "transplants")
+    features = load_features(out / "features")
+    assert made.exchanged.shape == made.controls.shape == (300, features.shape[1])
+    with (out / "mine" / "pseudo.csv").open(newline="") as file:
+        pseudo = np.array([int(line["pseudo"]) for line in csv.DictReader(file)])
+    assert np.array_equal(made.values, 1 - pseudo[made.rows])
+    # a control is nearer to its image than the same image with the other cast
+    own = features[torch.from_numpy(made.rows)]
+    nearer = (made.controls - own).norm(dim=1) < (made.exchanged - own).norm(dim=1)
+    assert nearer.float().mean() > 0.7
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "What training also saw" in page
+    assert read_json(out / "debias" / "debias.json")["config"]["transplants"] is True
+
+
+def test_they_are_kept_and_made_again_where_they_are_damaged(with_transplants, scanned, capsys):
+    out, words = with_transplants
+    before = (out / "debias" / "model.safetensors").read_bytes()
+    assert d2cp("run", scanned / "data", "--out", out, *words) == 0
+    assert "transplants: unchanged, kept" in capsys.readouterr().err
+    file = out / "transplants" / "transplants.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-5])
+    assert d2cp("run", scanned / "data", "--out", out, *words) == 0
+    assert "transplants: started again" in capsys.readouterr().err
+    assert file.read_bytes() == whole
+    assert (out / "debias" / "model.safetensors").read_bytes() == before
+
+
+def test_where_no_cue_can_be_exchanged_it_is_said(scanned, tmp_path, capsys):
+    words = ("--findings", "1,2", "--cache", scanned / "cache")
+    more = settings(**{"debias.transplants": "true"})
+    assert d2cp("run", scanned / "data", "--out", tmp_path / "run", *words, *more) == 0
+    assert "transplants: left out, the groups are of several findings" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "transplants").exists()

@@ -21,6 +21,7 @@ from d2cp.debias.loop import Evaluate, Score
 from d2cp.debias.spurious_solution import SpuriousSolution
 from d2cp.debias.train import train_on_features
 from d2cp.debias.training_tiers import Tier, spurious_solution
+from d2cp.debias.transplants import Transplants
 
 ENOUGH = 30  # validation images of a class against the finding
 LEAST = 4  # training images for every fold
@@ -70,13 +71,9 @@ def folds_of(labels: Labels, count: int, *, seed: int) -> list[Fold]:
     return [*whole, *(Fold(train, held) for train, held in parts)]
 
 
-Join = Callable[[Labels], Labels]
-"""Adds what else trains with the training images of these labels."""
-
-
-def alone(labels: Labels) -> Labels:
-    """Nothing else."""
-    return labels
+def joined(labels: Labels, more: Transplants | None) -> Labels:
+    """`labels` with those of `more` where there is any."""
+    return labels if more is None else more.join(labels)
 
 
 def solved(
@@ -86,14 +83,14 @@ def solved(
     config: DebiasConfig,
     *,
     seed: int,
-    join: Join = alone,
+    more: Transplants | None = None,
 ) -> list[Fold]:
     """The folds with a W^a of their own, where the spurious branch is solved."""
     if not (config.dual_branch and config.spurious_fit == "solved"):
         return list(folds)
     made = []
     for fold in folds:
-        own = join(replace(labels, train=fold.train))
+        own = joined(replace(labels, train=fold.train), more)
         made.append(
             replace(fold, solution=spurious_solution(features, own, config, seed=seed)),
         )
@@ -108,7 +105,7 @@ def held_out(
     *,
     seed: int,
     step: Callable[[], None] = lambda: None,
-    join: Join = alone,
+    more: Transplants | None = None,
 ) -> HeldOut:
     """What every one of `settings` answers after each evaluation; `step` is called after each."""
     draws, steps = [], np.empty(0, np.int64)
@@ -119,7 +116,7 @@ def held_out(
             states: list[Ints] = []
             trained = train_on_features(
                 features,
-                join(replace(labels, train=fold.train)),
+                joined(replace(labels, train=fold.train), more),
                 config,
                 seed=seed,
                 backbone_parameters=1,

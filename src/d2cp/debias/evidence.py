@@ -16,9 +16,10 @@ from d2cp.config.debias import DebiasConfig
 from d2cp.core.arrays import Floats, Ints
 from d2cp.core.files import write_bytes
 from d2cp.debias.candidates import best, chosen_by_others, halves, scores
-from d2cp.debias.cross_fit import Fold, HeldOut, Join, alone, held_out
+from d2cp.debias.cross_fit import Fold, HeldOut, held_out, joined
 from d2cp.debias.labels import Labels, against, sides
 from d2cp.debias.settings_search import Draw
+from d2cp.debias.transplants import Transplants
 from d2cp.errors import RunError
 
 FILE = "evidence.safetensors"
@@ -35,10 +36,12 @@ class Evidence:
     d2cp: Floats
 
 
-def judged_by(labels: Labels, config: DebiasConfig) -> Floats:
+def judged_by(labels: Labels, config: DebiasConfig, more: Transplants | None = None) -> Floats:
     """How surely every row goes against the finding; not at all for a training that knows of
     none, which is judged by its classes."""
-    return against(labels) if config.use_pseudo else np.zeros(len(labels.y))
+    if not config.use_pseudo:
+        return np.zeros(len(labels.y))
+    return against(labels) if more is None else more.against(labels)
 
 
 def search_held_out(
@@ -50,13 +53,16 @@ def search_held_out(
     *,
     seed: int,
     step: Callable[[], None],
-    join: Join = alone,
+    more: Transplants | None = None,
 ) -> tuple[HeldOut, DebiasConfig, list[Draw]]:
     """What was answered; the best draw with the number of steps at which it was best; what was
-    tried, with the accuracy that chose."""
-    found = held_out(features, labels, folds, settings, seed=seed, step=step, join=join)
-    right = found.answers == labels.y[found.rows]
-    y, side = labels.y[found.rows], judged_by(labels, settings[0])[found.rows]
+    tried, with the accuracy that chose. Images of `more` that were not trained on choose, too."""
+    if more is not None:
+        count = len(labels.y)
+        folds = [replace(fold, held=more.held(fold.held, count)) for fold in folds]
+    found = held_out(features, labels, folds, settings, seed=seed, step=step, more=more)
+    y = joined(labels, more).y[found.rows]
+    right, side = found.answers == y, judged_by(labels, settings[0], more)[found.rows]
     draw, state = best(right, y, side)
     steps = int(found.steps[state])
     reached = scores(right, y, side).max(axis=1)
@@ -67,17 +73,29 @@ def search_held_out(
     return found, replace(settings[draw], max_steps=steps, evaluate_every=steps), draws
 
 
-def evidence(erm: HeldOut, d2cp: HeldOut, labels: Labels) -> Evidence:
-    """Of two searches that answered for the same rows. The control's may be of one candidate, which
-    has then been chosen before; that favours it a little."""
-    rows = d2cp.rows
-    side, y = against(labels)[rows], labels.y[rows]
+def evidence(
+    erm: HeldOut, d2cp: HeldOut, labels: Labels, more: Transplants | None = None
+) -> Evidence:
+    """Of two searches that answered for the same images, and only for images as they are: those of
+    `more` choose with the image that they are made of, and say nothing of how good a choice is.
+    The control's search may be of one candidate, which has then been chosen before; that favours it
+    a little."""
+    rows, side, y = erm.rows, against(labels)[erm.rows], labels.y[erm.rows]
     choosing = halves(sides(labels)[rows])
+    everywhere = d2cp.rows if more is None else more.origin(d2cp.rows, len(labels.y))
+    place = np.zeros(len(labels.y), np.int64)
+    place[rows] = np.arange(len(rows))
+    answered = chosen_by_others(
+        d2cp.answers == joined(labels, more).y[d2cp.rows],
+        y[place[everywhere]],
+        (against(labels) if more is None else more.against(labels))[d2cp.rows],
+        [half[place[everywhere]] for half in choosing],
+    )
     return Evidence(
         rows,
         side,
         chosen_by_others(erm.answers == y, y, np.zeros(len(y)), choosing),
-        chosen_by_others(d2cp.answers == y, y, side, choosing),
+        answered[d2cp.rows < len(labels.y)],
     )
 
 

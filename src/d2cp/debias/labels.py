@@ -52,10 +52,17 @@ def sides(labels: Labels) -> Ints:
     most frequent one of its class in training. Two groups a class, however many values there are:
     what is judged by small groups is judged by chance."""
     a = _given(labels.a, "pseudo labels", "use_pseudo")
+    against: Ints = (a != usual_values(labels)[labels.y]).astype(np.int64)
+    return 2 * labels.y + against
+
+
+def usual_values(labels: Labels) -> Ints:
+    """[classes]: the most frequent value of each in training."""
+    a = _given(labels.a, "pseudo labels", "use_pseudo")
     counts = np.zeros((labels.classes, labels.values), np.int64)
     np.add.at(counts, (labels.y[labels.train], a[labels.train]), 1)
-    against: Ints = (a != counts.argmax(axis=1)[labels.y]).astype(np.int64)
-    return 2 * labels.y + against
+    found: Ints = counts.argmax(axis=1)
+    return found
 
 
 def against(labels: Labels) -> Floats:

@@ -3,8 +3,9 @@
 Few images of a class go against the finding, and a sampler that draws them often learns these few
 by heart. An image with the cue of another value has the class of the image and the value of the
 cue: every image of a class then stands on both sides of the finding, and the images that truly go
-against it are joined by hundreds. Controls keep their value. Both only train: what chooses and what
-judges are images as they are.
+against it are joined by hundreds. Controls keep their value. Exchanged images that were not trained
+on help to choose settings; whether the result is better than plain training is for images as they
+are to say.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from d2cp.core.arrays import Ints, Rows
-from d2cp.debias.labels import Labels
+from d2cp.core.arrays import Floats, Ints, Rows
+from d2cp.debias.labels import Labels, against, usual_values
 from d2cp.debias.twins import usual_bits
 
 
@@ -54,6 +55,22 @@ class Transplants:
         groups = labels.values * y + a
         bits = [self._bits(bit, groups, labels.train) for bit in (labels.y_xrm, labels.a_xrm)]
         return replace(joined, y_xrm=bits[0], a_xrm=bits[1])
+
+    def held(self, rows: Rows, count: int) -> Rows:
+        """`rows` of a table of `count`, and of `behind`'s those exchanged ones that are made of
+        them."""
+        return np.concatenate([rows, count + np.flatnonzero(np.isin(self.rows, rows))])
+
+    def origin(self, rows: Rows, count: int) -> Rows:
+        """Which image each of `behind`'s rows is made of."""
+        return np.concatenate([np.arange(count), self.rows, self.rows])[rows]
+
+    def against(self, labels: Labels) -> Floats:
+        """How surely each of `behind`'s rows goes against the finding: an exchanged image by its
+        donor's value, a control as its image does."""
+        own = against(labels)
+        theirs = self.values != usual_values(labels)[labels.y[self.rows]]
+        return np.concatenate([own, theirs.astype(np.float64), own[self.rows]])
 
     def _bits(self, bit: Ints, groups: Ints, train: Rows) -> Ints:
         count = len(bit)

@@ -19,7 +19,7 @@ from d2cp.core.metrics_log import MetricsLog
 from d2cp.core.processes import from_main, is_main
 from d2cp.core.progress import progress
 from d2cp.data.store import ImageStore
-from d2cp.debias.cross_fit import Fold, Join, alone, folds_of, held_out, solved
+from d2cp.debias.cross_fit import Fold, folds_of, held_out, joined, solved
 from d2cp.debias.evidence import Evidence, evidence, save_evidence, search_held_out
 from d2cp.debias.labels import Labels, selection_used, with_validation
 from d2cp.debias.settings_search import Draw, draw_settings, drawn_names, search
@@ -203,22 +203,21 @@ def _search(
     """The control gets as many draws as the method."""
     seed = context.config.seed
     features = load_features(context.run.path / "features")
-    join: Join = alone
     if transplants is not None:
-        features, join = transplants.behind(features), transplants.join
+        features = transplants.behind(features)
     size = load_backbone(context.config.backbone).parameter_count
     names = drawn_names(settings)
     drawn = draw_settings(settings, settings.feature_draws, names, seed=seed)
     folds = [Fold(labels.train, labels.val)]
     if settings.use_pseudo:
         folds = folds_of(labels, settings.feature_folds, seed=seed)
-        folds = solved(folds, features, labels, settings, seed=seed, join=join)
+        folds = solved(folds, features, labels, settings, seed=seed, more=transplants)
         _say_directions(context, which, folds[0])
 
     def train_one(config: DebiasConfig, refit: bool = False) -> Trained:
         return train_on_features(
             features,
-            join(with_validation(labels) if refit else labels),
+            joined(with_validation(labels) if refit else labels, transplants),
             config,
             seed=seed,
             backbone_parameters=size,
@@ -234,13 +233,13 @@ def _search(
         if not _by_held_out(settings, folds):
             return *search(drawn, names, train_one, step=step), None
         found, config, draws = search_held_out(
-            features, labels, folds, drawn, names, seed=seed, step=step, join=join
+            features, labels, folds, drawn, names, seed=seed, step=step, more=transplants
         )
         trained = train_one(config, settings.refit and _has_test(context))
     if control is None:
         return trained, draws, None
     plainly = held_out(features, labels, folds, [control.trained.config], seed=seed)
-    return trained, draws, evidence(plainly, found, labels)
+    return trained, draws, evidence(plainly, found, labels, transplants)
 
 
 def _by_held_out(settings: DebiasConfig, folds: Sequence[Fold]) -> bool:

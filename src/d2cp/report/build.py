@@ -43,7 +43,8 @@ def write_report(
         write_text(target, render("scan.html.jinja", scan_page(run, table)))
         return target
     data = gather(run, images)
-    pictures, findings = load_pictures(data), _findings(data)
+    exchanged = run.path / "transplants" / "exchanged.png" if run.has("transplants") else None
+    pictures, findings = load_pictures(data), _findings(data, exchanged)
     shown = [*pictures.values(), *(p["file"] for f in findings for p in f["pictures"])]
     budget = max(LEAST_BYTES, TOTAL_BYTES - sum(len(p.data) for p in shown))
     thumbs, note = _thumbnails(data, table, budget)
@@ -53,12 +54,12 @@ def write_report(
     return target
 
 
-def _findings(data: ReportData) -> list[dict[str, Any]]:
+def _findings(data: ReportData, exchanged: Path | None) -> list[dict[str, Any]]:
     """Those of the run's scan, where it has one."""
     if not data.scan:
         return []
     used = data.finding.ranks if data.finding else ()
-    return findings_shown(data.scan, data.run / "scan", used, data.reliance)
+    return findings_shown(data.scan, data.run / "scan", used, data.reliance, exchanged)
 
 
 def _thumbnails(data: ReportData, table: Table | None, budget: int) -> tuple[dict[int, bytes], str]:

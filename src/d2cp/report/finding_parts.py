@@ -32,6 +32,13 @@ LENS_WORDS = {
 }
 
 
+EXCHANGED = {
+    "title": "What training also saw",
+    "caption": "Training images as they would look with this finding's other value: the cue of a "
+    "donor is put in, or its pixels are laid over the cue. They join the few images that really go "
+    "against the finding. A control, cut in the same way, keeps its value.",
+}
+
 WIDE = 2
 """Width over height from which a picture goes across the whole page."""
 
@@ -53,11 +60,13 @@ def findings_shown(
     folder: Path,
     used: Sequence[int] = (),
     reliance: Mapping[str, Any] | None = None,
+    exchanged: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """The findings in rank order; `used` made the groups, `reliance` is evaluate/reliance.json."""
+    """The findings in rank order; `used` made the groups, `reliance` is evaluate/reliance.json,
+    `exchanged` the picture of what training saw with the cue exchanged."""
     classes = [visible(name) for name in whole["data"]["class_names"]]
     leans = {lean["rank"]: lean for lean in (reliance or {}).get("findings", ())}
-    return [
+    shown = [
         {
             **_finding(f, whole, classes, folder),
             "used": f["rank"] in used,
@@ -65,6 +74,10 @@ def findings_shown(
         }
         for f in whole["findings"]
     ]
+    for f in shown:
+        if f["used"] and exchanged is not None:
+            f["pictures"].append({**EXCHANGED, "file": picture(exchanged), "wide": True})
+    return shown
 
 
 def _finding(

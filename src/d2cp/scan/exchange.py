@@ -66,8 +66,14 @@ def pairs(finding: Finding, value: Ints, rows: Rows, donors: Rows, seed: int) ->
     draw = numpy_generator(seed, "scan/exchange", finding.rank)
     given = [int(draw.choice([v for v in sure if v != value[row]])) for row in rows]
     theirs = [int(draw.choice(sure[v])) for v in given]
-    friends = [int(draw.choice(sure.get(int(value[row]), rows[:1]))) for row in rows]
+    friends = [_friend(sure.get(int(value[row]), rows[:0]), int(row), draw) for row in rows]
     return Exchange(rows, np.array(theirs), np.array(friends), np.array(given, dtype=np.int64))
+
+
+def _friend(pool: Rows, row: int, draw: np.random.Generator) -> int:
+    """Another image of the pool; the image itself where there is none."""
+    others = pool[pool != row]
+    return int(draw.choice(others)) if len(others) else row
 
 
 def exchanged(
