@@ -67,10 +67,11 @@ def test_bits_are_those_of_the_group_that_an_image_has_joined():
     assert MADE.join(without).y_xrm is None
 
 
-def test_exchanged_images_of_those_held_out_help_to_choose():
+def test_what_is_made_of_images_held_out_is_held_out():
     held = MADE.held(np.array([3, 7]), 8)
-    assert held.tolist() == [3, 7, 9, 11]
-    assert MADE.origin(held, 8).tolist() == [3, 7, 3, 7]
+    assert held.tolist() == [3, 7, 9, 11, 13, 15]
+    assert MADE.origin(held, 8).tolist() == [3, 7, 3, 7, 3, 7]
+    assert MADE.is_control(held, 8).tolist() == [False] * 4 + [True] * 2
     assert not set(held) & set(MADE.join(replace(LABELS, train=np.array([0, 1, 2, 4, 5]))).train)
 
 
@@ -82,22 +83,39 @@ def test_against_goes_what_has_not_the_usual_value_of_its_class():
     assert np.allclose(MADE.against(LABELS)[12:], [0.1, 0.1, 0.9, 0.1])
 
 
-def test_evidence_is_of_images_as_they_are():
-    """Right on every exchanged image and wrong on all as they are: nothing speaks for it."""
-    rows = np.array([6, 7, 0, 3])
-    every = MADE.held(rows, 8)
-    y, exchanged = MADE.join(LABELS).y[every], every >= 8
-    control = HeldOut(rows, np.array([1]), LABELS.y[rows][None, None])
+ANSWERED = np.array([6, 7, 0, 3])
+EVERY = MADE.held(ANSWERED, 8)  # 7, 0 and 3 were exchanged
 
-    def found(right: np.ndarray) -> list[float]:
-        answers = np.where(right, y, 1 - y)
-        draws = np.stack([answers, answers])[:, None]
-        made = evidence(control, HeldOut(every, np.array([1]), draws), LABELS, MADE)
-        assert made.rows.tolist() == rows.tolist() and made.erm.tolist() == [1.0] * 4
-        return made.d2cp.tolist()
 
-    assert found(exchanged) == [0.0] * 4
-    assert found(~exchanged) == [1.0] * 4
+def answers(right: np.ndarray) -> HeldOut:
+    """Two candidates that answer alike."""
+    y = MADE.join(LABELS).y[EVERY]
+    same = np.where(right, y, 1 - y)
+    return HeldOut(EVERY, np.array([1]), np.stack([same, same])[:, None])
+
+
+def test_evidence_keeps_images_as_they_are_and_exchanged_ones_apart():
+    real, control = EVERY < 8, MADE.is_control(EVERY, 8)
+    leans, does_not = answers(real | control), answers(np.ones(len(EVERY), dtype=bool))
+    found = evidence(leans, does_not, LABELS, MADE)
+    assert found.rows.tolist() == ANSWERED.tolist()
+    assert found.erm.tolist() == found.d2cp.tolist() == [1.0] * 4
+    # images with the usual value: as they are, less what the cue changes
+    assert sorted(found.exchanged) == [0, 3, 7]
+    assert found.erm_exchanged.tolist() == [0.0] * 3
+    assert found.d2cp_exchanged.tolist() == [1.0] * 3
+
+
+def test_what_cutting_costs_is_no_leaning():
+    """Wrong with the cue exchanged, and as wrong where anything else was cut in."""
+    found = evidence(answers(EVERY < 8), answers(EVERY < 8), LABELS, MADE)
+    assert found.erm_exchanged.tolist() == found.d2cp_exchanged.tolist() == [1.0] * 3
+
+
+def test_without_exchanged_images_there_is_no_such_evidence():
+    alone = HeldOut(ANSWERED, np.array([1]), LABELS.y[ANSWERED][None, None])
+    found = evidence(alone, alone, LABELS)
+    assert found.d2cp.tolist() == [1.0] * 4 and not len(found.exchanged)
 
 
 def test_what_judges_is_as_it_was():

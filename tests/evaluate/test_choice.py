@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from d2cp.evaluate import choice
 from d2cp.evaluate.choice import LITTLE, choose, lean, standard_error
+from d2cp.evaluate.paired import Gain
 
 Y = np.repeat([0, 0, 1, 1], 100)
 VALUE = np.tile(np.repeat([0, 1], 100), 2)
@@ -68,3 +70,27 @@ def test_standard_error_is_the_binomial_one_and_never_zero() -> None:
     wide = standard_error(np.array([0.3]), np.array([10_000]))
     assert wide[0] == pytest.approx(np.sqrt(0.3 * 0.7 / 10_000), rel=1e-2)
     assert standard_error(np.array([1.0]), np.array([5]))[0] > 0.1
+
+
+def sure(share: float) -> Gain:
+    return Gain(worst_group=0.1, low=0.05, high=0.2, mean=0.02, surely=share)
+
+
+@pytest.mark.parametrize(
+    ("real", "exchanged", "shipped"),
+    [
+        (0.80, 0.99, "d2cp"),  # few images say likely, many exchanged ones very sure
+        (0.80, 0.94, "erm"),
+        (0.70, 0.99, "erm"),  # images as they are have to be for it
+        (0.91, 0.10, "d2cp"),  # and where they are sure nothing else is asked
+    ],
+)
+def test_exchanged_images_decide_only_what_others_leave_open(monkeypatch, real, exchanged, shipped):
+    monkeypatch.setattr(choice, "paired_gain", lambda *given: sure(real))
+    leaning = right(0.9, 0.6, 0.6, 0.9)
+    made = choose(leaning, leaning, Y, AGAINST, exchanged=sure(exchanged))
+    assert made.shipped == shipped
+    assert "with the cue exchanged in them, too: +10.0 points" in made.reason
+    assert made.to_dict()["exchanged"]["surely"] == exchanged
+    plain = right(0.9, 0.9, 0.9, 0.9)  # leans on nothing: there is nothing to repair
+    assert choose(plain, plain, Y, AGAINST, exchanged=sure(exchanged)).shipped == "erm"

@@ -142,6 +142,7 @@ class ChoiceRecord(TypedDict):
     erm: StandingRecord
     d2cp: StandingRecord
     gain: NotRequired[GainRecord]  # not in runs of version 0.1
+    exchanged: NotRequired[GainRecord]  # where debias.transplants was used
 
 
 class ModelLean(TypedDict):

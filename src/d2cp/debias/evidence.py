@@ -4,7 +4,7 @@ one, and is kept as evidence of how good such a choice is."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +25,23 @@ from d2cp.errors import RunError
 FILE = "evidence.safetensors"
 
 
+NOTHING: Floats = np.zeros(0)
+NO_ROWS: Ints = np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """Of plain training and of the method, how often each image of `rows` is answered right by what
-    other images choose."""
+    other images choose; and how often images of their class's usual value, `exchanged`, would be
+    with the other one: right as they are, and what exchanging the cue does beyond the control."""
 
     rows: Ints
     against: Floats  # how surely each goes against the finding
     erm: Floats
     d2cp: Floats
+    exchanged: Ints = field(default_factory=NO_ROWS.copy)
+    erm_exchanged: Floats = field(default_factory=NOTHING.copy)
+    d2cp_exchanged: Floats = field(default_factory=NOTHING.copy)
 
 
 def judged_by(labels: Labels, config: DebiasConfig, more: Transplants | None = None) -> Floats:
@@ -56,13 +64,18 @@ def search_held_out(
     more: Transplants | None = None,
 ) -> tuple[HeldOut, DebiasConfig, list[Draw]]:
     """What was answered; the best draw with the number of steps at which it was best; what was
-    tried, with the accuracy that chose. Images of `more` that were not trained on choose, too."""
+    tried, with the accuracy that chose. Exchanged images that were not trained on choose, too."""
+    whole, answering = joined(labels, more), folds
     if more is not None:
         count = len(labels.y)
-        folds = [replace(fold, held=more.held(fold.held, count)) for fold in folds]
-    found = held_out(features, labels, folds, settings, seed=seed, step=step, more=more)
-    y = joined(labels, more).y[found.rows]
-    right, side = found.answers == y, judged_by(labels, settings[0], more)[found.rows]
+        answering = [replace(fold, held=more.held(fold.held, count)) for fold in folds]
+    found = held_out(features, labels, answering, settings, seed=seed, step=step, more=more)
+    y, side = whole.y[found.rows], judged_by(labels, settings[0], more)[found.rows]
+    judges = np.ones(len(found.rows), dtype=bool)
+    if more is not None:
+        judges = ~more.is_control(found.rows, len(labels.y))
+    right = (found.answers == y)[..., judges]
+    y, side = y[judges], side[judges]
     draw, state = best(right, y, side)
     steps = int(found.steps[state])
     reached = scores(right, y, side).max(axis=1)
@@ -76,26 +89,38 @@ def search_held_out(
 def evidence(
     erm: HeldOut, d2cp: HeldOut, labels: Labels, more: Transplants | None = None
 ) -> Evidence:
-    """Of two searches that answered for the same images, and only for images as they are: those of
-    `more` choose with the image that they are made of, and say nothing of how good a choice is.
-    The control's search may be of one candidate, which has then been chosen before; that favours it
-    a little."""
-    rows, side, y = erm.rows, against(labels)[erm.rows], labels.y[erm.rows]
-    choosing = halves(sides(labels)[rows])
-    everywhere = d2cp.rows if more is None else more.origin(d2cp.rows, len(labels.y))
-    place = np.zeros(len(labels.y), np.int64)
-    place[rows] = np.arange(len(rows))
-    answered = chosen_by_others(
-        d2cp.answers == joined(labels, more).y[d2cp.rows],
-        y[place[everywhere]],
-        (against(labels) if more is None else more.against(labels))[d2cp.rows],
-        [half[place[everywhere]] for half in choosing],
-    )
-    return Evidence(
-        rows,
-        side,
-        chosen_by_others(erm.answers == y, y, np.zeros(len(y)), choosing),
-        answered[d2cp.rows < len(labels.y)],
+    """Of two searches that answered for the same images. Exchanged ones choose with the image that
+    they are made of, controls do not choose. The control's search may be of one candidate, which
+    has then been chosen before; that favours it a little."""
+    count, rows = len(labels.y), d2cp.rows
+    own = rows[rows < count]
+    origin = rows if more is None else more.origin(rows, count)
+    y = labels.y[origin]
+    place = np.zeros(count, np.int64)
+    place[own] = np.arange(len(own))
+    judges = np.ones(len(rows), dtype=bool) if more is None else ~more.is_control(rows, count)
+    choosing = [half[place[origin]] & judges for half in halves(sides(labels)[own])]
+    side = (against(labels) if more is None else more.against(labels))[rows]
+    plainly = chosen_by_others(erm.answers == y, y, np.zeros(len(y)), choosing)
+    method = chosen_by_others(d2cp.answers == y, y, side, choosing)
+    real = rows < count
+    found = Evidence(own, side[real], plainly[real], method[real])
+    if more is None:
+        return found
+    where = {int(row): i for i, row in enumerate(rows)}
+    turned = [r for r in rows[~real & judges] if side[where[int(r)]] == 1]
+    exchanged = np.array([where[int(r)] for r in turned], dtype=np.int64)
+    control = np.array([where[int(r) + len(more.rows)] for r in turned], dtype=np.int64)
+    image = np.array([where[int(r)] for r in origin[exchanged]], dtype=np.int64)
+
+    def shown(right: Floats) -> Floats:
+        return right[image] + right[exchanged] - right[control]
+
+    return replace(
+        found,
+        exchanged=origin[exchanged],
+        erm_exchanged=shown(plainly),
+        d2cp_exchanged=shown(method),
     )
 
 

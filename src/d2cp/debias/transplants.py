@@ -4,8 +4,8 @@ Few images of a class go against the finding, and a sampler that draws them ofte
 by heart. An image with the cue of another value has the class of the image and the value of the
 cue: every image of a class then stands on both sides of the finding, and the images that truly go
 against it are joined by hundreds. Controls keep their value. Exchanged images that were not trained
-on help to choose settings; whether the result is better than plain training is for images as they
-are to say.
+on help to choose settings, and, where few images really go against the finding, to say whether the
+result is better than plain training: less what the cutting costs either model, as controls tell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from d2cp.core.arrays import Floats, Ints, Rows
+from d2cp.core.arrays import Bools, Floats, Ints, Rows
 from d2cp.debias.labels import Labels, against, usual_values
 from d2cp.debias.twins import usual_bits
 
@@ -57,9 +57,13 @@ class Transplants:
         return replace(joined, y_xrm=bits[0], a_xrm=bits[1])
 
     def held(self, rows: Rows, count: int) -> Rows:
-        """`rows` of a table of `count`, and of `behind`'s those exchanged ones that are made of
-        them."""
-        return np.concatenate([rows, count + np.flatnonzero(np.isin(self.rows, rows))])
+        """`rows` of a table of `count`, and of `behind`'s those that are made of them."""
+        made = count + np.flatnonzero(np.isin(self.rows, rows))
+        return np.concatenate([rows, made, made + len(self.rows)])
+
+    def is_control(self, rows: Rows, count: int) -> Bools:
+        """Which of `behind`'s rows are controls."""
+        return rows >= count + len(self.rows)
 
     def origin(self, rows: Rows, count: int) -> Rows:
         """Which image each of `behind`'s rows is made of."""

@@ -20,6 +20,8 @@ from d2cp.evaluate.paired import Gain, paired_gain
 FILE = "choice.json"
 Shipped = Literal["d2cp", "erm"]
 SURE = 0.9  # share of what the images leave open in which the worst group gains
+LIKELY, VERY_SURE = 0.75, 0.95
+"""The same, where images as they are leave it open and exchanged ones speak, too."""
 LITTLE = 0.05  # plain training that loses less than this against the finding hardly uses it
 
 
@@ -65,6 +67,7 @@ class Choice:
     d2cp: Standing
     gain: Gain
     lean: Lean | None  # None where no class shows two values on validation
+    exchanged: Gain | None = None  # the same, where images are shown with the cue exchanged, too
 
     @property
     def sentences(self) -> list[str]:
@@ -86,6 +89,8 @@ class Choice:
             "d2cp": vars(self.d2cp),
             "gain": vars(self.gain),
         }
+        if self.exchanged is not None:
+            whole["exchanged"] = vars(self.exchanged)
         if self.lean is not None:
             whole["lean"] = {**vars(self.lean), "little": self.lean.little}
         return whole
@@ -121,14 +126,22 @@ def lean(right: Floats, y: Ints, against: Floats) -> Lean | None:
 
 
 def choose(
-    erm: Floats, d2cp: Floats, y: Ints, against: Floats, images: str = "validation images"
+    erm: Floats,
+    d2cp: Floats,
+    y: Ints,
+    against: Floats,
+    images: str = "validation images",
+    exchanged: Gain | None = None,
 ) -> Choice:
     """`erm` and `d2cp` say of images that neither was trained on how often each is answered right;
-    `against` how surely each goes against the finding.
+    `against` how surely each goes against the finding; `exchanged` is the gain where images are
+    shown with the finding's cue exchanged, too.
 
     D2CP is shipped where plain training leans on the finding and D2CP's worst group is surely above
     plain training's: a tie goes to plain training, which needs no finding, and a gain where plain
-    training does not use the cue is a gain by other images in the balance, not by the repair.
+    training does not use the cue is a gain by other images in the balance, not by the repair. Few
+    images that go against a finding cannot be sure: where they say that it is likely, and exchanged
+    ones, which are many, that it is very sure, that is enough.
     """
     before, after = Standing.of(erm, y, against), Standing.of(d2cp, y, against)
     gain = paired_gain(erm, d2cp, y, against)
@@ -138,15 +151,20 @@ def choose(
         f"{100 * after.group_mean:.1f}% beside {100 * before.group_mean:.1f}%; "
         f"{len(y):,} {images}"
     )
+    if exchanged is not None:
+        figures += f"; with the cue exchanged in them, too: {exchanged}"
     leaning = lean(erm, y, against)
     nothing = leaning is not None and leaning.little
-    shipped: Shipped = "d2cp" if gain.surely >= SURE and not nothing else "erm"
+    better = gain.surely >= SURE or (
+        exchanged is not None and gain.surely >= LIKELY and exchanged.surely >= VERY_SURE
+    )
+    shipped: Shipped = "d2cp" if better and not nothing else "erm"
     if shipped == "d2cp":
         reason = "D2CP is recommended: "
-    elif nothing and gain.surely >= SURE:
+    elif nothing and better:
         reason = "Plain training is recommended: it hardly leans on the finding; with D2CP, "
     elif gain.high < 0:
         reason = "Plain training is recommended; D2CP does harm here, "
     else:
         reason = "Plain training is recommended; D2CP is not surely better here, "
-    return Choice(shipped, f"{reason}{figures}.", before, after, gain, leaning)
+    return Choice(shipped, f"{reason}{figures}.", before, after, gain, leaning, exchanged)

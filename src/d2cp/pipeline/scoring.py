@@ -17,13 +17,14 @@ from d2cp.core.processes import is_main
 from d2cp.data.pixels import centre_view
 from d2cp.data.table import SPLIT_NAMES
 from d2cp.debias.adapters import AdapterClassifier
-from d2cp.debias.evidence import load_evidence
+from d2cp.debias.evidence import Evidence, load_evidence
 from d2cp.debias.labels import rule_name
 from d2cp.debias.logits import predict_logits
 from d2cp.debias.loop import require_finite_answers
 from d2cp.debias.trained_files import Artifact
 from d2cp.evaluate.choice import Choice, choose
 from d2cp.evaluate.gradcam import changed_rows, write_gradcam
+from d2cp.evaluate.paired import Gain, paired_gain
 from d2cp.evaluate.reliance import reliance
 from d2cp.evaluate.result import Grouping, score
 from d2cp.pipeline.context import Context
@@ -158,7 +159,8 @@ def _choice(context: Context, found: Discovery, rows: Ints, answers: dict[str, I
     held = load_evidence(context.run.path / "debias")
     if held is not None:
         images = "images that the models behind these figures were not trained on"
-        return choose(held.erm, held.d2cp, table.y[held.rows], held.against, images)
+        y = table.y[held.rows]
+        return choose(held.erm, held.d2cp, y, held.against, images, _exchanged(held, table.y))
     inside = table.split[rows] == SPLIT_NAMES.index("val")
     these, train = rows[inside], table.rows("train")
     counts = np.zeros((table.n_classes, found.values), np.int64)
@@ -166,6 +168,16 @@ def _choice(context: Context, found: Discovery, rows: Ints, answers: dict[str, I
     unusual = (found.pseudo != counts.argmax(axis=1)[table.y])[these].astype(np.float64)
     right = {n: (a[inside] == table.y[these]).astype(np.float64) for n, a in answers.items()}
     return choose(right["erm"], right["d2cp"], table.y[these], unusual)
+
+
+def _exchanged(held: Evidence, y: Ints) -> Gain | None:
+    """The gain where images with their class's usual value are shown with the other one, too."""
+    if not len(held.exchanged):
+        return None
+    every = np.concatenate([held.rows, held.exchanged])
+    side = np.concatenate([held.against, np.ones(len(held.exchanged))])
+    before = np.concatenate([held.erm, held.erm_exchanged])
+    return paired_gain(before, np.concatenate([held.d2cp, held.d2cp_exchanged]), y[every], side)
 
 
 def _write_predictions(

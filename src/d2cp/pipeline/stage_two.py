@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -91,7 +91,7 @@ def settings_of(which: Which, config: DebiasConfig) -> DebiasConfig:
     if which == "debias":
         return config
     if config.selection == "val_pseudo_groups":
-        config = dataclasses.replace(config, selection="val_worst_class")
+        config = replace(config, selection="val_worst_class")
     return plain(config)
 
 
@@ -238,6 +238,9 @@ def _search(
         trained = train_one(config, settings.refit and _has_test(context))
     if control is None:
         return trained, draws, None
+    if transplants is not None:  # plain training does not learn from them, and answers for them
+        count = len(labels.y)
+        folds = [replace(fold, held=transplants.held(fold.held, count)) for fold in folds]
     plainly = held_out(features, labels, folds, [control.trained.config], seed=seed)
     return trained, draws, evidence(plainly, found, labels, transplants)
 
