@@ -9,7 +9,8 @@ sampler draws groups in equal shares: the projection does what a larger alpha is
 whose mined value is unsure have a part in either group (`debias.soft_values`). Where the
 configuration solves the class head, too (`debias.class_fit`), no pass is taken at all, and with
 `debias.refit` the head that is scored on test is fitted on training and validation images; the
-selection rule sees one that was not.
+selection rule sees one that was not. Images with a finding's cue exchanged (`debias.transplants`)
+have no part in a comparison: all methods see the same images.
 """
 
 from __future__ import annotations
@@ -131,6 +132,8 @@ class D2cp:
 
     def _features(self, task: Task, space: FeatureSpace) -> Predictor:
         labels = task_labels(task)
+        if task.config.transplants:
+            task.notes.append("D2CP: no exchanged images, all methods see the same")
         if task.config.solves_class:
             return solved_predictor(task, labels)
         every = space.read_plain(np.arange(len(labels.y)))

@@ -38,8 +38,7 @@ SHOWN = 8
 def transplants(context: Context, found: Discovery) -> Transplants | None:
     """None where the configuration does not ask for them, or the groups are not of one finding
     whose cue can be exchanged: then it is said why."""
-    config = context.config.debias
-    if config.tier != "features" or not config.transplants or not config.use_pseudo:
+    if not context.config.debias.transplants:
         return None
     finding, reason = _exchangeable(context, found)
     if finding is None:
@@ -67,8 +66,10 @@ def transplants(context: Context, found: Discovery) -> Transplants | None:
 
 
 def _exchangeable(context: Context, found: Discovery) -> tuple[Finding | None, str]:
-    ranks = found.summary.get("findings", [])
-    if found.scan is None or not ranks or context.config.debias.pseudo_source != "cbcm":
+    ranks, config = found.summary.get("findings", []), context.config.debias
+    if config.tier != "features":
+        return None, "prompts learn from images as they are"
+    if found.scan is None or not ranks or config.pseudo_source != "cbcm" or not config.use_pseudo:
         return None, "the groups are not of a scan's finding"
     if len(ranks) > 1:
         return None, "the groups are of several findings"
