@@ -27,6 +27,9 @@ from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.model_transplant import scaled
 from d2cp.scan.transplant import Corner, paste, random_windows, telling_windows, window_of
 
+CARRIED = 0.75
+"""Share of the scan's transplants that have to be read as the donor's value. Surroundings, say, are
+not all around the middle: an image with another's is told to be what it only half is."""
 TRIED = 12
 """Windows tried for a control, of which the one that hides least of the cue is taken."""
 
@@ -46,8 +49,14 @@ def why_not(finding: Finding) -> str:
     """What stands against exchanging this finding's cue; nothing where it can be done."""
     if finding.lens not in WINDOWS and finding.lens not in CHANGES:
         return "its cue is not in the picture"
-    if not finding.evidence.get("transplant", {}).get("pairs"):
+    tested = finding.evidence.get("transplant", {})
+    if not tested.get("pairs"):
         return "its transplants were not tested"
+    if tested["flips"] < CARRIED:
+        return (
+            f"a donor's cue carries its value to {100 * tested['flips']:.0f}% of images "
+            f"({100 * CARRIED:.0f}% wanted): more goes with the finding than can be cut out"
+        )
     if finding.lens in WINDOWS and finding.values > 2:
         return "a window can be exchanged between two values only"
     return ""
