@@ -77,6 +77,7 @@ def findings_shown(
     for f in shown:
         if f["used"] and exchanged is not None:
             f["pictures"].append({**EXCHANGED, "file": picture(exchanged), "wide": True})
+            f["pictures"].sort(key=lambda p: not p["wide"])
     return shown
 
 
