@@ -275,6 +275,16 @@ def test_they_are_kept_and_made_again_where_they_are_damaged(with_transplants, s
     assert (out / "debias" / "model.safetensors").read_bytes() == before
 
 
+def test_those_of_another_finding_are_not_left_lying(with_transplants, scanned, tmp_path, capsys):
+    out, words = with_transplants
+    shutil.copytree(out, tmp_path / "run")
+    more = (*words, "--findings", "1,2", "--force")
+    assert d2cp("run", scanned / "data", "--out", tmp_path / "run", *more) == 0
+    assert not (tmp_path / "run" / "transplants").exists()
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "What training also saw" not in page
+
+
 def test_where_no_cue_can_be_exchanged_it_is_said(scanned, tmp_path, capsys):
     words = ("--findings", "1,2", "--cache", scanned / "cache")
     more = settings(**{"debias.transplants": "true"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from d2cp.backbone import load_backbone
 from d2cp.core.arrays import Bytes, Ints
 from d2cp.core.device import process_state
 from d2cp.core.files import write_bytes
+from d2cp.core.processes import is_main
 from d2cp.core.progress import progress
 from d2cp.core.rng import numpy_generator
 from d2cp.data.pixels import centre_crop
@@ -39,11 +41,10 @@ def transplants(context: Context, found: Discovery) -> Transplants | None:
     """None where the configuration does not ask for them, or the groups are not of one finding
     whose cue can be exchanged: then it is said why."""
     if not context.config.debias.transplants:
-        return None
+        return _none(context)
     finding, reason = _exchangeable(context, found)
     if finding is None:
-        context.say(f"transplants: left out, {reason}")
-        return None
+        return _none(context, reason)
     assert found.scan is not None
     table, seed = context.blind, context.config.seed
     train = table.rows("train")
@@ -51,8 +52,7 @@ def transplants(context: Context, found: Discovery) -> Transplants | None:
     rows = np.sort(numpy_generator(seed, "scan/exchange/rows").permutation(rows)[:MOST])
     which = pairs(finding, found.pseudo, rows, train, seed)
     if which is None:
-        context.say("transplants: left out, all training images have one value")
-        return None
+        return _none(context, "all training images have one value")
     inputs = context.inputs("transplants", [finding.rank, MOST])
 
     def make(folder: Path) -> None:
@@ -63,6 +63,14 @@ def transplants(context: Context, found: Discovery) -> Transplants | None:
         write_bytes(folder / FILE, save({**tensors, **features}))
 
     return load_transplants(context.stage("transplants", inputs, make, alone=True))
+
+
+def _none(context: Context, reason: str = "") -> None:
+    """Those that an earlier start may have made, for another finding, are gone, too."""
+    if reason:
+        context.say(f"transplants: left out, {reason}")
+    if is_main():
+        shutil.rmtree(context.run.path / "transplants", ignore_errors=True)
 
 
 def _exchangeable(context: Context, found: Discovery) -> tuple[Finding | None, str]:
@@ -94,7 +102,7 @@ def _features(
         crops = centre_crop(images, side).to(device)
         return backbone.features(backbone.normalise(crops)).cpu()
 
-    with progress(n, "transplants", quiet=context.quiet) as bar, sharing():
+    with progress(len(parts), "transplants", quiet=context.quiet) as bar, sharing():
 
         @torch.no_grad()
         def both(part: slice) -> tuple[Tensor, Tensor]:
