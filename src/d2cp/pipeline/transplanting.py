@@ -41,10 +41,12 @@ def transplants(context: Context, found: Discovery) -> Transplants | None:
     """None where the configuration does not ask for them, or the groups are not of one finding
     whose cue can be exchanged: then it is said why."""
     if not context.config.debias.transplants:
-        return _none(context)
+        _leave_out(context)
+        return None
     finding, reason = _exchangeable(context, found)
     if finding is None:
-        return _none(context, reason)
+        _leave_out(context, reason)
+        return None
     assert found.scan is not None
     table, seed = context.blind, context.config.seed
     train = table.rows("train")
@@ -52,7 +54,8 @@ def transplants(context: Context, found: Discovery) -> Transplants | None:
     rows = np.sort(numpy_generator(seed, "scan/exchange/rows").permutation(rows)[:MOST])
     which = pairs(finding, found.pseudo, rows, train, seed)
     if which is None:
-        return _none(context, "all training images have one value")
+        _leave_out(context, "all training images have one value")
+        return None
     inputs = context.inputs("transplants", [finding.rank, MOST])
 
     def make(folder: Path) -> None:
@@ -65,7 +68,7 @@ def transplants(context: Context, found: Discovery) -> Transplants | None:
     return load_transplants(context.stage("transplants", inputs, make, alone=True))
 
 
-def _none(context: Context, reason: str = "") -> None:
+def _leave_out(context: Context, reason: str = "") -> None:
     """Those that an earlier start may have made, for another finding, are gone, too."""
     if reason:
         context.say(f"transplants: left out, {reason}")
