@@ -79,13 +79,29 @@ def test_shared_first_layer_equals_repeated_input(backbone: Backbone, tokens: Te
         torch.testing.assert_close(shared, repeated, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("with_prefix", [False, True])
-def test_cls_only_equals_full(backbone: Backbone, tokens: Tensor, with_prefix: bool) -> None:
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("branches", [0, 1, G])
+def test_cls_only_equals_full(
+    backbone: Backbone, tokens: Tensor, branches: int, bias: bool
+) -> None:
+    """With no prompts, with one branch's, with two's; slopes too."""
     block = backbone.blocks[-1]
-    prefix = block.prefix(make_prompts(backbone)[-1]) if with_prefix else None
-    cls = block(tokens, prefix, cls_only=True)
-    assert cls.shape == (B, 1, backbone.width)
-    torch.testing.assert_close(cls, block(tokens, prefix)[:, :1], atol=1e-5, rtol=1e-5)
+    if not bias:
+        block.qkv.bias = None
+    x = tokens.repeat(max(1, branches), 1, 1).requires_grad_()
+    prompts = make_prompts(backbone, branches)[-1] if branches else None
+    prefix = None if prompts is None else block.prefix(prompts)
+    cls = block(x, prefix, cls_only=True)
+    assert cls.shape == (len(x), 1, backbone.width)
+    whole = block(x, prefix)[:, :1]
+    torch.testing.assert_close(cls, whole, atol=1e-5, rtol=1e-5)
+    weight = torch.randn(cls.shape, generator=torch.Generator().manual_seed(4))
+    wanted = [x] if prompts is None else [x, prompts]
+    found = torch.autograd.grad((cls * weight).sum(), wanted, retain_graph=True)
+    expected = torch.autograd.grad((whole * weight).sum(), wanted)
+    for mine, theirs in zip(found, expected, strict=True):
+        bound = 1e-5 * float(theirs.abs().max())
+        torch.testing.assert_close(mine, theirs, atol=bound, rtol=1e-4)
 
 
 def test_batch_that_branches_do_not_divide(backbone: Backbone, tokens: Tensor) -> None:

@@ -59,8 +59,10 @@ class Block(nn.Module):
 
         With a prefix [G, heads, L, d] the batch is branch-major: branch g owns rows
         g·(B/G) … (g+1)·(B/G)."""
-        q, k, v = self.attention_inputs(x, cls_only)
-        return self.residual(x[:, :1] if cls_only else x, self.attend(q, k, v, prefix))
+        if cls_only:
+            return self.residual(x[:, :1], self.cls_attention(self.norm1(x), prefix))
+        q, k, v = self.attention_inputs(x)
+        return self.residual(x, self.attend(q, k, v, prefix))
 
     def forward_shared(self, x: Tensor, prefix: Prefix, cls_only: bool = False) -> Tensor:
         """G branches from one input: x [B, T, D], prefix [G, heads, L, d] to [G·B, T, D].
@@ -68,9 +70,10 @@ class Block(nn.Module):
         The branches enter the first layer with the same image tokens, so their LayerNorm and
         QKV are computed once; equals `forward` on x repeated G times."""
         branches = prefix[0].shape[0]
-        q, k, v = (_repeat(t, branches) for t in self.attention_inputs(x, cls_only))
-        tokens = _repeat(x[:, :1] if cls_only else x, branches)
-        return self.residual(tokens, self.attend(q, k, v, prefix))
+        if cls_only:
+            return self.forward(_repeat(x, branches), prefix, cls_only)
+        q, k, v = (_repeat(t, branches) for t in self.attention_inputs(x))
+        return self.residual(_repeat(x, branches), self.attend(q, k, v, prefix))
 
     def forward_thinned(
         self, x: Tensor, prefix: Prefix | None, patches: int, keep: int
@@ -85,15 +88,39 @@ class Block(nn.Module):
         rows = (first + places)[:, :, None].expand(-1, -1, x.shape[2])
         return torch.cat([out[:, :first], out.gather(1, rows)], dim=1), places
 
-    def attention_inputs(self, x: Tensor, cls_only: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys, values [B, heads, T, d] of the tokens; queries of CLS alone if asked."""
-        normed = self.norm1(x)
-        if cls_only:
-            (q,) = self._project(normed[:, :1], 0, 1)
-            k, v = self._project(normed, 1, 3)
-        else:
-            q, k, v = self._project(normed, 0, 3)
+    def attention_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys, values [B, heads, T, d] of the tokens."""
+        q, k, v = self._project(self.norm1(x), 0, 3)
         return q, k, v
+
+    def cls_attention(self, normed: Tensor, prefix: Prefix | None = None) -> Tensor:
+        """What CLS, token 0 of `normed` [B, T, D], attends to: [B, 1, heads·d].
+
+        One query needs no key or value of any token: q (W_k x)ᵀ = (q W_k) xᵀ, and the sum of
+        weighted values is the value of the weighted sum of tokens."""
+        (q,) = self._project(normed[:, :1], 0, 1)
+        heads, d = q.shape[1], q.shape[3]
+        _, keys, values = self.qkv.weight.view(3, heads, d, -1)
+        q = q.squeeze(2) * d**-0.5
+        asked = (q.transpose(0, 1) @ keys).transpose(0, 1)
+        scores = asked @ normed.transpose(1, 2)
+        if self.qkv.bias is not None:
+            _, key_bias, value_bias = self.qkv.bias.view(3, heads, d)
+            scores = scores + (q * key_bias).sum(-1, keepdim=True)
+        given = 0
+        if prefix is not None:
+            before, told = (_for_rows(part, len(q)) for part in prefix)
+            given = before.shape[2]
+            scores = torch.cat([(before @ q[..., None]).squeeze(-1), scores], dim=2)
+        weights = torch.softmax(scores, dim=-1)
+        own = weights[:, :, given:]
+        seen = ((own @ normed).transpose(0, 1) @ values.transpose(1, 2)).transpose(0, 1)
+        if self.qkv.bias is not None:
+            seen = seen + own.sum(-1, keepdim=True) * value_bias
+        if prefix is not None:
+            seen = seen + (weights[:, :, None, :given] @ told).squeeze(2)
+        attended: Tensor = seen.flatten(1)[:, None]
+        return attended
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, prefix: Prefix | None = None) -> Tensor:
         """Attention over [prefix, tokens], heads merged: [B, Tq, heads·d]."""
