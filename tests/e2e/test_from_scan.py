@@ -261,6 +261,36 @@ def test_exchanged_images_train_and_are_shown(with_transplants, scanned):
     assert read_json(out / "debias" / "debias.json")["config"]["transplants"] is True
 
 
+def column_of(scanned) -> int:
+    """The rank of the finding that is not in the picture."""
+    found = load_scan(scanned / "run" / "scan").findings
+    return next(f.rank for f in found if f.lens not in IMAGE_LENSES)
+
+
+def test_of_two_findings_the_one_in_the_picture_is_exchanged(
+    scanned, with_transplants, tmp_path, capsys
+):
+    """The other, a column, keeps its value: an image goes to the cell that differs in the cast."""
+    found = load_scan(scanned / "run" / "scan").findings
+    in_picture = [f.lens in IMAGE_LENSES for f in found[:2]]
+    assert sorted(in_picture) == [False, True]
+    out, more = tmp_path / "run", {"debias.transplants": "true"}
+    words = ("--findings", "1,2", "--cache", scanned / "cache", *settings(**more))
+    assert d2cp("run", scanned / "data", "--out", out, *words) == 0
+    said = f"finding {column_of(scanned)} keeps its cue, its cue is not in the picture"
+    assert f"transplants: {said}" in capsys.readouterr().err
+    made = load_transplants(out / "transplants")
+    cells = np.array(read_json(out / "mine" / "summary.json")["cells"])
+    with (out / "mine" / "pseudo.csv").open(newline="") as file:
+        pseudo = np.array([int(line["pseudo"]) for line in csv.DictReader(file)])
+    before, after = cells[pseudo[made.rows]], cells[made.values]
+    assert np.array_equal((before != after).all(axis=0), in_picture)
+    assert np.array_equal((before != after).any(axis=0), in_picture)
+    pages = [(run / "report.html").read_text("utf-8") for run in (out, with_transplants[0])]
+    several, one = (page.count("What training also saw") for page in pages)
+    assert several == one  # below one of the findings
+
+
 def test_they_are_kept_and_made_again_where_they_are_damaged(with_transplants, scanned, capsys):
     out, words = with_transplants
     before = (out / "debias" / "model.safetensors").read_bytes()
@@ -278,7 +308,7 @@ def test_they_are_kept_and_made_again_where_they_are_damaged(with_transplants, s
 def test_those_of_another_finding_are_not_left_lying(with_transplants, scanned, tmp_path, capsys):
     out, words = with_transplants
     shutil.copytree(out, tmp_path / "run")
-    more = (*words, "--findings", "1,2", "--force")
+    more = (*words, "--findings", column_of(scanned), "--force")
     assert d2cp("run", scanned / "data", "--out", tmp_path / "run", *more) == 0
     assert not (tmp_path / "run" / "transplants").exists()
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
@@ -286,8 +316,8 @@ def test_those_of_another_finding_are_not_left_lying(with_transplants, scanned, 
 
 
 def test_where_no_cue_can_be_exchanged_it_is_said(scanned, tmp_path, capsys):
-    words = ("--findings", "1,2", "--cache", scanned / "cache")
+    words = ("--findings", column_of(scanned), "--cache", scanned / "cache")
     more = settings(**{"debias.transplants": "true"})
     assert d2cp("run", scanned / "data", "--out", tmp_path / "run", *words, *more) == 0
-    assert "transplants: left out, the groups are of several findings" in capsys.readouterr().err
+    assert "transplants: left out, its cue is not in the picture" in capsys.readouterr().err
     assert not (tmp_path / "run" / "transplants").exists()

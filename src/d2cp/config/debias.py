@@ -34,9 +34,9 @@ class DebiasConfig:
     """Features: where few validation images go against the finding, tries are judged by training
     images too, each answered by one of so many trainings without it; 0: by validation alone."""
     transplants: bool = False
-    """Features: where the groups are of one finding of a scan, each training image is also shown
-    with the finding's cue exchanged, as a member of the other group, and with a control. `compare`
-    leaves this out: all methods see the same images."""
+    """Features: where the groups are of a scan's findings, each training image is also shown with
+    their cues exchanged, as a member of another group, and with a control. `compare` leaves this
+    out: all methods see the same images."""
     refit: bool = False
     """Features: what held-out images have chosen is fitted again on training and validation images
     together, the control too; not where there are no test images to score on."""

@@ -96,6 +96,7 @@ class MineSummary(TypedDict):
     pictures: NotRequired[list[PictureRecord]]
     findings: NotRequired[list[int]]
     value_names: NotRequired[list[str]]
+    cells: NotRequired[list[list[int]]]  # the findings' own values behind each value
     mined: NotRequired[dict[str, Any]]
 
 

@@ -93,6 +93,7 @@ def attribute_of(
         "concepts": [],
         "values": len(names),
         "value_names": names,
+        "cells": [list(part) for part in made.parts],
         "findings": [f.rank for f in findings],
         "merged": merged,
         "warnings": [_said(m) for m in merged],

@@ -1,8 +1,9 @@
-"""Frozen features of training images whose cue was exchanged: a stage of its own, in a minute."""
+"""Frozen features of training images whose cues were exchanged: a stage of its own, in a minute."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from d2cp.core.processes import is_main
 from d2cp.core.progress import progress
 from d2cp.core.rng import numpy_generator
 from d2cp.data.pixels import centre_crop
-from d2cp.data.store import ImageStore
 from d2cp.debias.transplants import Transplants
 from d2cp.disentangle.canvas import Grid, save_png
 from d2cp.errors import RunError
@@ -38,32 +38,37 @@ SHOWN = 8
 
 
 def transplants(context: Context, found: Discovery) -> Transplants | None:
-    """None where the configuration does not ask for them, or the groups are not of one finding
-    whose cue can be exchanged: then it is said why."""
+    """None where the configuration does not ask for them, or no finding that makes the groups has
+    a cue that can be exchanged: then it is said why."""
     if not context.config.debias.transplants:
         _leave_out(context)
         return None
-    finding, reason = _exchangeable(context, found)
-    if finding is None:
-        _leave_out(context, reason)
+    findings, reason = _used(context, found)
+    reasons = [why_not(finding) for finding in findings]
+    if not findings or all(reasons):
+        _leave_out(context, reason or _joined(findings, reasons))
         return None
     assert found.scan is not None
     table, seed = context.blind, context.config.seed
     train = table.rows("train")
     rows = np.concatenate([train, table.rows("val")])
     rows = np.sort(numpy_generator(seed, "scan/exchange/rows").permutation(rows)[:MOST])
-    which = pairs(finding, found.pseudo, rows, train, seed)
+    cells, fixed = np.array(found.summary["cells"]), [bool(reason) for reason in reasons]
+    which = pairs(findings, cells, found.pseudo, rows, train, seed, fixed)
     if which is None:
         _leave_out(context, "all training images have one value")
         return None
-    inputs = context.inputs("transplants", [finding.rank, MOST])
+    if any(fixed):
+        context.say(f"transplants: {_joined(findings, reasons)}")
+    inputs = context.inputs("transplants", [*(finding.rank for finding in findings), MOST])
 
     def make(folder: Path) -> None:
         assert found.scan is not None
-        features = _features(context, found.scan, finding, which, folder)
+        seen = _Seen(context, found.scan, findings, found.summary["value_names"])
         arrays = {"rows": which.recipients, "values": which.given}
         tensors = {name: torch.from_numpy(values) for name, values in arrays.items()}
-        write_bytes(folder / FILE, save({**tensors, **features}))
+        write_bytes(folder / FILE, save({**tensors, **seen.features(which)}))
+        save_png(seen.grid(which).draw(), folder / PICTURE)
 
     return load_transplants(context.stage("transplants", inputs, make, alone=True))
 
@@ -76,75 +81,95 @@ def _leave_out(context: Context, reason: str = "") -> None:
         shutil.rmtree(context.run.path / "transplants", ignore_errors=True)
 
 
-def _exchangeable(context: Context, found: Discovery) -> tuple[Finding | None, str]:
+def _used(context: Context, found: Discovery) -> tuple[list[Finding], str]:
+    """The findings that make the groups; none, and why, where these are made in another way."""
     ranks, config = found.summary.get("findings", []), context.config.debias
     if config.tier != "features":
-        return None, "prompts learn from images as they are"
+        return [], "prompts learn from images as they are"
     if found.scan is None or not ranks or config.pseudo_source != "cbcm" or not config.use_pseudo:
-        return None, "the groups are not of a scan's finding"
-    if len(ranks) > 1:
-        return None, "the groups are of several findings"
-    finding = next(f for f in found.scan.findings if f.rank == ranks[0])
-    if finding.values != found.values:
-        return None, "values of the finding were merged"
-    reason = why_not(finding)
-    return (None, reason) if reason else (finding, "")
+        return [], "the groups are not of a scan's findings"
+    if "cells" not in found.summary:
+        return [], "the groups were made by an earlier version"
+    known = {f.rank: f for f in found.scan.findings}
+    return [known[rank] for rank in ranks], ""
 
 
-def _features(
-    context: Context, scan: Scan, finding: Finding, which: Exchange, folder: Path
-) -> dict[str, Tensor]:
-    config, seed = context.config, context.config.seed
-    device, side = process_state().device, config.debias.image_size
-    backbone = load_backbone(config.backbone, config.debias.keep_patches)
-    backbone.to(device)
-    seen, n = context.images(config.debias.resize), len(which.recipients)
-    parts = [slice(start, start + TOGETHER) for start in range(0, n, TOGETHER)]
-
-    def features(images: Tensor) -> Tensor:
-        crops = centre_crop(images, side).to(device)
-        return backbone.features(backbone.normalise(crops)).cpu()
-
-    with progress(len(parts), "transplants", quiet=context.quiet) as bar, sharing():
-
-        @torch.no_grad()
-        def both(part: slice) -> tuple[Tensor, Tensor]:
-            made = exchanged(scan, finding, which, seen, part, seed)
-            bar.step(len(made[0]))
-            return features(made[0]), features(made[1])
-
-        found = each(both, parts)
-    _draw(folder / PICTURE, scan, finding, which, seen, seed)
-    return {
-        "exchanged": torch.cat([one for one, _ in found]),
-        "controls": torch.cat([other for _, other in found]),
-    }
-
-
-def _draw(
-    path: Path, scan: Scan, finding: Finding, which: Exchange, seen: ImageStore, seed: int
-) -> None:
-    """The first images of every value, exchanged, and their controls."""
-    shown = np.sort(
-        np.concatenate(
-            [np.flatnonzero(which.given == v)[: SHOWN // 2] for v in np.unique(which.given)[:2]]
-        )
-    )
-    some = Exchange(*(getattr(which, name)[shown] for name in which.__dataclass_fields__))
-    made, control = exchanged(scan, finding, some, seen, slice(None), seed)
-    rows: list[tuple[str, Bytes]] = [
-        ("the image", seen[some.recipients]),
-        ("the donor", seen[some.donors]),
-        ("the image with the donor's cue", as_bytes(made)),
-        ("its control", as_bytes(control)),
+def _joined(findings: Sequence[Finding], reasons: Sequence[str]) -> str:
+    """Which findings keep their cue, and why."""
+    if len(findings) == 1:
+        return reasons[0]
+    said = [
+        f"finding {finding.rank} keeps its cue, {reason}"
+        for finding, reason in zip(findings, reasons, strict=True)
+        if reason
     ]
-    grid = Grid(
-        title="What training also sees",
-        note=f"{finding.name}: the cue of an image with another value is put in, or laid over.",
-        columns=[f"now “{finding.value_names[value]}”" for value in some.given],
-        rows=[(name, list(images)) for name, images in rows],
-    )
-    save_png(grid.draw(), path)
+    return "; ".join(said)
+
+
+class _Seen:
+    """What a run's backbone and a person see of images whose cues are exchanged."""
+
+    def __init__(
+        self, context: Context, scan: Scan, findings: Sequence[Finding], names: Sequence[str]
+    ) -> None:
+        self._context, self._scan, self._findings, self._names = context, scan, findings, names
+        self._images = context.images(context.config.debias.resize)
+
+    def _exchanged(self, which: Exchange) -> tuple[Tensor, Tensor]:
+        seed = self._context.config.seed
+        return exchanged(self._scan, self._findings, which, self._images, seed)
+
+    def features(self, which: Exchange) -> dict[str, Tensor]:
+        config = self._context.config
+        device, side = process_state().device, config.debias.image_size
+        backbone = load_backbone(config.backbone, config.debias.keep_patches)
+        backbone.to(device)
+        n = len(which.recipients)
+        parts = [slice(start, start + TOGETHER) for start in range(0, n, TOGETHER)]
+
+        def features(images: Tensor) -> Tensor:
+            crops = centre_crop(images, side).to(device)
+            return backbone.features(backbone.normalise(crops)).cpu()
+
+        with progress(len(parts), "transplants", quiet=self._context.quiet) as bar, sharing():
+
+            @torch.no_grad()
+            def both(part: slice) -> tuple[Tensor, Tensor]:
+                made, control = self._exchanged(which.part(part))
+                bar.step(len(made))
+                return features(made), features(control)
+
+            found = each(both, parts)
+        return {
+            "exchanged": torch.cat([one for one, _ in found]),
+            "controls": torch.cat([other for _, other in found]),
+        }
+
+    def grid(self, which: Exchange) -> Grid:
+        """The first images of every value, exchanged, and their controls."""
+        values = np.unique(which.given)[: SHOWN // 2]
+        each_value = SHOWN // len(values)
+        shown = [np.flatnonzero(which.given == v)[:each_value] for v in values]
+        some = which.part(np.sort(np.concatenate(shown)))
+        made, control = self._exchanged(some)
+        donors = [
+            (f"a donor: {finding.name}" if len(self._findings) > 1 else "the donor", k)
+            for k, finding in enumerate(self._findings)
+            if (some.before[:, k] != some.after[:, k]).any()
+        ]
+        rows: list[tuple[str, Bytes]] = [
+            ("the image", self._images[some.recipients]),
+            *((name, self._images[some.donors[:, k]]) for name, k in donors),
+            ("the image with the donor's cue", as_bytes(made)),
+            ("its control", as_bytes(control)),
+        ]
+        names = " and ".join(finding.name for finding in self._findings)
+        return Grid(
+            title="What training also sees",
+            note=f"{names}: the cue of an image with another value is put in, or laid over.",
+            columns=[f"now “{self._names[value]}”" for value in some.given],
+            rows=[(name, list(images)) for name, images in rows],
+        )
 
 
 def load_transplants(folder: Path) -> Transplants:

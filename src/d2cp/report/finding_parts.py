@@ -34,9 +34,9 @@ LENS_WORDS = {
 
 EXCHANGED = {
     "title": "What training also saw",
-    "caption": "Training images as they would look with this finding's other value: the cue of a "
-    "donor is put in, or its pixels are laid over the cue. They join the few images that really go "
-    "against the finding. A control, cut in the same way, keeps its value.",
+    "caption": "Training images as they would look with another value of what makes the groups: "
+    "the cue of a donor is put in, or its pixels are laid over the cue. They join the few images "
+    "that really go against it. A control, cut in the same way, keeps its value.",
 }
 
 WIDE = 2
@@ -74,10 +74,10 @@ def findings_shown(
         }
         for f in whole["findings"]
     ]
-    for f in shown:
-        if f["used"] and exchanged is not None:
-            f["pictures"].append({**EXCHANGED, "file": picture(exchanged), "wide": True})
-            f["pictures"].sort(key=lambda p: not p["wide"])
+    first = next((f for f in shown if f["used"]), None)
+    if first is not None and exchanged is not None:
+        first["pictures"].append({**EXCHANGED, "file": picture(exchanged), "wide": True})
+        first["pictures"].sort(key=lambda p: not p["wide"])
     return shown
 
 

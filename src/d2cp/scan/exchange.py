@@ -1,14 +1,18 @@
-"""A finding's cue exchanged: the same picture as a donor of another value would show it.
+"""The cues of findings exchanged: the same picture as donors of other values would show it.
 
 What the transplant test does to a few images as a question (`transplant`), this does to all that
 train: each gets the cue of a sure donor of another value and nothing else of it. Where the cue is a
 window, an image that carries it loses it instead: the donor's pixels are laid over it. Every image
 also gets a control, which keeps its value: another window of a donor of its own value, or such a
 donor's colour, sharpness, …; what the cutting itself leaves behind is then on all sides alike.
+
+Where several findings make the groups an image goes over to any other of their cells, one finding
+after the other; donors and friends show the image's own values of the findings beside it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from d2cp.core.arrays import Rows
+from d2cp.core.arrays import Bools, Rows
 from d2cp.core.rng import numpy_generator
 from d2cp.data.store import ImageStore
 from d2cp.scan.bank import read
@@ -27,22 +31,32 @@ from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.model_transplant import scaled
 from d2cp.scan.transplant import Corner, paste, random_windows, telling_windows, window_of
 
-CARRIED = 0.75
+CARRIED = 0.65
 """Share of the scan's transplants that have to be read as the donor's value. Surroundings, say, are
 not all around the middle: an image with another's is told to be what it only half is."""
 TRIED = 12
 """Windows tried for a control, of which the one that hides least of the cue is taken."""
+ENOUGH = 8
+"""Donors that show an image's own values of the other findings; of fewer all of the value serve."""
+FIRST = ("texture", "layout", "border", *WINDOWS)
+"""What replaces pixels comes first, the larger part before the smaller, then what recolours all."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """Images, and for each a sure donor of another value and a friend of its own."""
+    """Images, their values of each finding `before` and `after` [n, findings], the number of the
+    cell that these are, and for each finding a sure donor of the value after and a friend of the
+    value before."""
 
     recipients: Rows
-    donors: Rows
-    friends: Rows
     given: Ints
-    """The value that comes from the donor."""
+    before: Ints
+    after: Ints
+    donors: Ints
+    friends: Ints
+
+    def part(self, which: slice | Rows) -> Exchange:
+        return Exchange(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
 
 
 def why_not(finding: Finding) -> str:
@@ -62,21 +76,68 @@ def why_not(finding: Finding) -> str:
     return ""
 
 
-def pairs(finding: Finding, value: Ints, rows: Rows, donors: Rows, seed: int) -> Exchange | None:
-    """For each of `rows` a donor and a friend among the surer half of `donors` with their values;
-    None where `donors` show fewer than two values. `value` is of all rows of the table."""
-    sure = {}
-    for v in np.unique(value[donors]):
-        own = donors[value[donors] == v]
-        order = np.argsort(-certainty(finding.scores[own], finding.threshold), kind="stable")
-        sure[int(v)] = own[order[: max(1, len(own) // 2)]]
-    if len(sure) < 2:
+def pairs(
+    findings: Sequence[Finding],
+    cells: Ints,
+    cell: Ints,
+    rows: Rows,
+    donors: Rows,
+    seed: int,
+    fixed: Sequence[bool] = (),
+) -> Exchange | None:
+    """For each of `rows` another cell, drawn evenly, and for each finding a donor and a friend
+    among the surer half of `donors` with their values. `cells` [C, findings] are the values behind
+    each cell, `cell` has one of them for every row of the table; a finding that is `fixed` keeps
+    its value. None where `donors` show one cell only, or there is no other to go to."""
+    held = np.array(fixed or [False] * len(findings))
+    own = cells[cell]
+    draw = numpy_generator(seed, "scan/exchange", findings[0].rank)
+    there = [int(c) for c in np.unique(cell[donors])]
+    ways = {
+        c: [d for d in there if d != c and np.array_equal(cells[d, held], cells[c, held])]
+        for c in np.unique(cell[rows])
+    }
+    rows = rows[[bool(ways[c]) for c in cell[rows]]]
+    if len(there) < 2 or not len(rows):
         return None
-    draw = numpy_generator(seed, "scan/exchange", finding.rank)
-    given = [int(draw.choice([v for v in sure if v != value[row]])) for row in rows]
-    theirs = [int(draw.choice(sure[v])) for v in given]
-    friends = [_friend(sure.get(int(value[row]), rows[:0]), int(row), draw) for row in rows]
-    return Exchange(rows, np.array(theirs), np.array(friends), np.array(given, dtype=np.int64))
+    given = np.array([int(draw.choice(ways[c])) for c in cell[rows]], dtype=np.int64)
+    before, after = own[rows], cells[given]
+    theirs, friends = np.empty_like(before), np.empty_like(before)
+    for k, finding in enumerate(findings):
+        pool = _Sure(finding, k, own, donors)
+        theirs[:, k] = [
+            draw.choice(pool.like(int(v), b)) for v, b in zip(after[:, k], before, strict=True)
+        ]
+        friends[:, k] = [
+            _friend(pool.like(int(b[k]), b), int(row), draw)
+            for row, b in zip(rows, before, strict=True)
+        ]
+    return Exchange(rows, given, before, after, theirs, friends)
+
+
+class _Sure:
+    """The surer half of the donors with each value of finding `k`, by what else they show."""
+
+    def __init__(self, finding: Finding, k: int, values: Ints, donors: Rows) -> None:
+        self._values, self._k = values, k
+        self._sure: dict[int, Rows] = {}
+        self._like: dict[tuple[int, ...], Rows] = {}
+        for v in np.unique(values[donors, k]):
+            own = donors[values[donors, k] == v]
+            order = np.argsort(-certainty(finding.scores[own], finding.threshold), kind="stable")
+            self._sure[int(v)] = own[order[: max(1, len(own) // 2)]]
+
+    def like(self, value: int, image: Ints) -> Rows:
+        """Those of this value that show the image's values of all other findings, where there are
+        enough of them."""
+        wanted = image.copy()
+        wanted[self._k] = value
+        key = tuple(int(v) for v in wanted)
+        if key not in self._like:
+            sure = self._sure.get(value, np.empty(0, dtype=np.int64))
+            same = sure[(self._values[sure] == wanted).all(axis=1)]
+            self._like[key] = same if len(same) >= ENOUGH else sure
+        return self._like[key]
 
 
 def _friend(pool: Rows, row: int, draw: np.random.Generator) -> int:
@@ -86,28 +147,55 @@ def _friend(pool: Rows, row: int, draw: np.random.Generator) -> int:
 
 
 def exchanged(
-    found: Scan, finding: Finding, which: Exchange, seen: ImageStore, part: slice, seed: int
+    found: Scan, findings: Sequence[Finding], which: Exchange, seen: ImageStore, seed: int
 ) -> tuple[Tensor, Tensor]:
-    """Images of `part` with the donors' cue, and their controls, in the pictures of `seen`."""
-    own = read(seen, which.recipients[part])
-    theirs, friends = read(seen, which.donors[part]), read(seen, which.friends[part])
+    """The images with the donors' cues, and their controls, in the pictures of `seen`."""
+    made = read(seen, which.recipients)
+    control = made.clone()
+    ranked = sorted(range(len(findings)), key=lambda k: _turn(findings[k].lens))
+    for k in ranked:
+        turned = np.flatnonzero(which.before[:, k] != which.after[:, k])
+        if len(turned):
+            some = which.part(turned)
+            made[turned], control[turned] = _one(
+                found, findings[k], k, some, made[turned], control[turned], seen, seed
+            )
+    return made, control
+
+
+def _turn(lens: str) -> int:
+    return FIRST.index(lens) if lens in FIRST else len(FIRST)
+
+
+def _one(
+    found: Scan,
+    finding: Finding,
+    k: int,
+    which: Exchange,
+    own: Tensor,
+    kept: Tensor,
+    seen: ImageStore,
+    seed: int,
+) -> tuple[Tensor, Tensor]:
+    """Finding `k` exchanged in the images `own`, and the same cut in their controls `kept`."""
+    theirs, friends = read(seen, which.donors[:, k]), read(seen, which.friends[:, k])
     if finding.lens in CHANGES:
         change = CHANGES[finding.lens]
-        return change(own, theirs).clamp(0, 1), change(own, friends).clamp(0, 1)
+        return change(own, theirs).clamp(0, 1), change(kept, friends).clamp(0, 1)
     side = int(finding.evidence["transplant"]["towards"])  # the value whose images carry it
-    carries = torch.from_numpy(which.given[part] != side)
-    carriers = torch.where(carries[:, None, None, None], own, theirs)
+    carries: Bools = which.after[:, k] != side
+    carriers = torch.where(torch.from_numpy(carries)[:, None, None, None], own, theirs)
     size = (found.size, found.size)
     small = F.interpolate(carriers, size, mode="bilinear", antialias=True).clamp(0, 1)
     cue = scaled(telling_windows(found.bank, finding.reader, small, side), small, own)
     control = [
-        _elsewhere(corner, there, own.shape[-1], seed, int(row))
-        for corner, there, row in zip(cue, carries, which.recipients[part], strict=True)
+        _elsewhere(corner, bool(there), own.shape[-1], seed, int(row))
+        for corner, there, row in zip(cue, carries, which.recipients, strict=True)
     ]
-    return paste(own, theirs, cue), paste(own, friends, control)
+    return paste(own, theirs, cue), paste(kept, friends, control)
 
 
-def _elsewhere(cue: Corner, there: Tensor, side: int, seed: int, row: int) -> Corner:
+def _elsewhere(cue: Corner, there: bool, side: int, seed: int, row: int) -> Corner:
     """A window anywhere; where the cue is in the picture, one that leaves it to be seen."""
     tried = random_windows(TRIED, side, numpy_generator(seed, "scan/exchange/control", row))
     if not there:
