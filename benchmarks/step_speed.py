@@ -23,6 +23,7 @@ from transformers import ViTConfig, ViTModel
 from d2cp.backbone import Backbone, backbone_from_config, load_backbone
 from d2cp.backbone.load import EMBEDDED_FOLDER
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.memory import keep
 from d2cp.debias.branch_logits import prompt_logits
 from d2cp.debias.dual_branch import DualBranch
 from d2cp.debias.loop import Batch
@@ -124,6 +125,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     clock = time.process_time if args.cpu_time else time.perf_counter
+    keep()  # as the command does, for either way
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     backbone, vit = models(args.backbone, args.size)

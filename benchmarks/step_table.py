@@ -34,6 +34,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import saved
 from d2cp.config.debias import DebiasConfig
+from d2cp.core.memory import keep
 from step_speed import dual_step, models, plain_step
 
 ROWS = {  # backbone, pixels, images a step, prompts a layer
@@ -117,6 +118,7 @@ def linear_rate(step: Callable[[], None], clock: Callable[[], float]) -> float:
 
 def worker(way: str, row: str, args: argparse.Namespace) -> None:
     clock = time.process_time if args.cpu_time else time.perf_counter
+    keep()  # as the command does, for every row
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     peak = matmul_peak(clock)

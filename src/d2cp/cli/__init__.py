@@ -10,12 +10,14 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Console entry: faults a user can mend are shown in plain words, never as a traceback."""
     from d2cp.cli.app import app
+    from d2cp.core.memory import keep
     from d2cp.core.parent import end_with_parent
     from d2cp.core.threads import wait_passively
     from d2cp.errors import D2CPError
 
     end_with_parent()
     wait_passively()
+    keep()
     try:
         app(args=list(arguments) if arguments is not None else None)
     except D2CPError as error:

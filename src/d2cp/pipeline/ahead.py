@@ -18,6 +18,7 @@ import torch
 from d2cp.config import config_from_dict
 from d2cp.core.device import process_state
 from d2cp.core.files import read_json, whole_folder, write_json, writing_to
+from d2cp.core.memory import keep
 from d2cp.core.parent import Child, end_with_parent
 from d2cp.core.processes import process_count
 from d2cp.core.run_directory import RunDirectory
@@ -108,6 +109,7 @@ def _suits(context: Context) -> bool:
 def work(folder: str) -> None:
     """What the second process does."""
     end_with_parent()
+    keep()
     path = Path(folder)
     request = read_json(path / REQUEST)
     config = config_from_dict(request["config"])
