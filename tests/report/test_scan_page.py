@@ -14,6 +14,7 @@ from d2cp.core.run_directory import RunDirectory
 from d2cp.errors import RunError
 from d2cp.report.build import write_report
 from d2cp.report.scan_page import headline
+from d2cp.report.steps import commands
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -108,3 +109,18 @@ def test_one_sentence_for_every_outcome() -> None:
     assert "1 further finding stands" in headline([strong, strong], ["a", "b"])
     assert headline([weak], ["a", "b"]).startswith("Nothing strong")
     assert headline([], ["a", "b"]).startswith("No lens")
+
+
+def test_where_nothing_was_found_the_next_step_says_so() -> None:
+    found = {"rank": 1, "outcome": "found"}
+    weak = {"rank": 2, "outcome": "weak"}
+
+    def first(*findings: dict[str, object]) -> list[str]:
+        run = {"data": {"name": "x"}, "config": {"preset": "photo-cpu"}}
+        return commands(Path("run"), run, {"findings": findings})[0].lines
+
+    (command,) = first(found, weak)
+    assert command.endswith("--findings 1")
+    said, command = first(weak, {**weak, "rank": 3})
+    assert said.startswith("# Nothing was found.") and command.endswith("--findings 2")
+    assert first() == ["d2cp show run --json"]

@@ -28,6 +28,12 @@ NAMED_OPTIONS = ("preset", "seed", "backbone")
 class Step:
     text: str
     command: str
+    said: bool = False
+    """Whether the text stands above the command on the terminal, too."""
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"# {self.text}", self.command] if self.said else [self.command]
 
 
 def next_steps(run: RunDirectory) -> list[str]:
@@ -37,7 +43,7 @@ def next_steps(run: RunDirectory) -> list[str]:
     if (run.path / "compare.json").is_file():
         return [*lines, "Next:", f"  d2cp show {shlex.quote(str(run.path))} --json"]
     steps = commands(run.path, run.description, summarise(run))
-    return [*lines, "Next:", *(f"  {step.command}" for step in steps)]
+    return [*lines, "Next:", *(f"  {line}" for step in steps for line in step.lines)]
 
 
 def commands(path: Path, description: Mapping[str, Any], whole: Mapping[str, Any]) -> list[Step]:
@@ -83,15 +89,16 @@ def _from_scan(
     if not ranks:
         return []
     several = "these findings" if len(ranks) > 1 else f"finding {ranks[0]}"
+    text = f"Train a classifier that does not use {several}; the scan is kept."
+    if not found:
+        text = (
+            f"Nothing was found. Whether a model leans on {several}, a weak one, all the same: "
+            "plain training is shipped where it does not."
+        )
     if "config" not in description:  # of a version whose scans could not be gone on from
         path = path.with_name(f"{path.name}-run")
     named = ("--findings", ",".join(ranks))
-    return [
-        Step(
-            text=f"Train a classifier that does not use {several}; the scan is kept.",
-            command=run_command(path, description, named),
-        )
-    ]
+    return [Step(text=text, command=run_command(path, description, named), said=not found)]
 
 
 def run_command(path: Path, description: Mapping[str, Any], extra: Sequence[str] = ()) -> str:
