@@ -194,7 +194,7 @@ def test_findings_are_concepts_that_the_model_draws(scanned, tmp_path):
         assert np.corrcoef(column, f.score)[0, 1] == pytest.approx(1, abs=1e-5)
         assert column[:240].std() == pytest.approx(1, abs=1e-3)
     found = read_json(tmp_path / "run" / "mine" / "summary.json")
-    assert "sentence" in found["mined"] and found["findings"] == [1]
+    assert "sentence" in found["mined"] and found["findings"] == [1, 2]
     edits = [p for p in found["pictures"] if p["kind"] == "edit"]
     assert {"pictures/edit-1.png", "pictures/edit-2.png"} <= {p["file"] for p in edits}
     assert all((tmp_path / "run" / "mine" / p["file"]).exists() for p in found["pictures"])

@@ -13,9 +13,9 @@ class ScanSettings:
     """`[scan]` of a run. The defaults were settled on planted cues (`benchmarks/findings.py`)."""
 
     use: bool = False
-    """Whether `discover` and `run` start from a scan: its findings become concepts, and the first
-    one that is found gives the pseudo attribute. Off: the paper's form. `d2cp scan` and
-    `--findings` look either way."""
+    """Whether `discover` and `run` start from a scan: its findings become concepts, and those that
+    are found give the pseudo attribute. Off: the paper's form. `d2cp scan` and `--findings` look
+    either way."""
     concepts: int = 4
     """How many of the K concepts are the findings' scores, at most, nor more than a quarter of
     K. Read with `use`."""

@@ -23,7 +23,7 @@ from d2cp.mine.quality import score_against_truth
 from d2cp.pipeline.context import Context
 from d2cp.pipeline.corrections import Corrections, load_corrections
 from d2cp.pipeline.discovered import SUMMARY, Discovery, load_discovery, write_labels
-from d2cp.pipeline.finding_attribute import attribute_of, chosen, first_found
+from d2cp.pipeline.finding_attribute import all_found, attribute_of, chosen
 from d2cp.pipeline.finding_pictures import Movable, draw_pictures
 from d2cp.pipeline.recolouring import recolouring, save_recolouring
 from d2cp.pipeline.scanning import scan_stage
@@ -123,7 +123,8 @@ def _movable(context: Context, found: Scan | None) -> list[Movable]:
 def _mined(
     context: Context, found: Scan | None, concepts: Path, corrected: Corrections | None
 ) -> Discovery:
-    """CBCM over all concepts; the pseudo attribute is the first finding's where there is one."""
+    """CBCM over all concepts; the pseudo attribute is that of the findings that are found, where
+    there are any."""
     excluded = _excluded(context, found, corrected)
     config = dataclasses.replace(context.config.mine, exclude=tuple(excluded))
     recolour = context.config.debias.recolour and found is None
@@ -143,9 +144,9 @@ def _mined(
         )
         pseudo, mined_score = apply(mined, known.tokens, known.scalars)
         score, summary = mined_score, _summary(mined)
-        first = None if found is None else first_found(found, corrected)
-        if first is not None:
-            made = attribute_of([first], table, corrected)
+        findings = [] if found is None else all_found(found, corrected)
+        if findings:
+            made = attribute_of(findings, table, corrected)
             summary = {**made.summary, "concepts": summary["concepts"], "mined": summary}
             if mined.values == len(made.summary["value_names"]) == table.n_classes == 2:
                 same = np.mean(pseudo[train] == made.pseudo[train])

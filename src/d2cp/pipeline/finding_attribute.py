@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from d2cp.errors import ConfigError
 from d2cp.pipeline.corrections import Corrections
 from d2cp.scan.combine import RARE, combine
 from d2cp.scan.finding import Finding, Scan
+
+MOST_CELLS = 16
+"""Combinations of values that a run makes groups of without being told which findings to use."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,18 @@ def chosen(found: Scan, ranks: Sequence[int], corrected: Corrections | None) -> 
     return [known[rank] for rank in ranks]
 
 
-def first_found(found: Scan, corrected: Corrections | None) -> Finding | None:
-    """The strongest finding that is called found and that nobody called the class itself."""
+def all_found(found: Scan, corrected: Corrections | None) -> list[Finding]:
+    """The findings that are called found and that nobody called the class itself, the strongest
+    first, as long as their combinations are not too many. A model that is repaired for one of two
+    cues leans on the other."""
     denied = () if corrected is None else corrected.findings_are_class
-    return next((f for f in found.findings if f.outcome == "found" and f.rank not in denied), None)
+    made: list[Finding] = []
+    for finding in found.findings:
+        if finding.outcome != "found" or finding.rank in denied:
+            continue
+        if not made or prod(f.values for f in (*made, finding)) <= MOST_CELLS:
+            made.append(finding)
+    return made
 
 
 def corrected_values(finding: Finding, table: Table, corrected: Corrections | None) -> Ints:
