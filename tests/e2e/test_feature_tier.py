@@ -52,7 +52,10 @@ def test_the_run_says_which_classifier_it_recommends(run, capsys):
     assert choice["model"] in ("d2cp", "erm") and choice["sentences"]
     assert choice["gain"]["low"] <= choice["gain"]["high"]
     assert (choice["model"] == "d2cp") == (choice["gain"]["surely"] >= 0.9)
-    assert choice["sentences"][0] in (run / "report.html").read_text(encoding="utf-8")
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert choice["sentences"][0] in page
+    said = {"d2cp": "D2CP", "erm": "plain training, and why"}[choice["model"]]
+    assert f'<a href="#effect">{said}</a>' in page
 
 
 @pytest.mark.parametrize("model", ["d2cp", "erm"])
