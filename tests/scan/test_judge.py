@@ -48,10 +48,11 @@ def test_strength_counts_what_a_finding_tells_beyond_those_before_it():
 def test_a_class_that_is_easy_to_tell_is_no_shortcut():
     easy = judge("colour", evidence(alone=0.98, flips=0.3), 0.005, 0.01)
     assert easy.strength > FOUND and easy.outcome == "weak"
-    # Kinds of an object make heaps of scores: what should sit in a window has to be carried by one.
-    for lens in ("repeated detail", "local pattern"):
+    # Kinds of an object make heaps of scores: what a window or an edge shows has to be carried.
+    parts = {"repeated detail": "window", "local pattern": "window", "border": "edge"}
+    for lens, part in parts.items():
         heaps = judge(lens, evidence(alone=0.75, hidden=0.1, flips=0.3), 0.005, 0.01)
-        assert heaps.outcome == "weak" and any("window" in reason for reason in heaps.reasons)
+        assert heaps.outcome == "weak" and any(part in reason for reason in heaps.reasons)
         carried = judge(lens, evidence(alone=0.75, flips=0.6, control=0.1), 0.005, 0.01)
         assert carried.outcome == "found"
     assert (

@@ -75,6 +75,8 @@ CHANGES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "border": give_border,
     "texture": give_surroundings,
 }
+WHOLLY_GIVEN = (*WINDOWS, "border")
+"""Lenses whose transplant gives all that they see of a cue: a cue of theirs is carried."""
 WHOLE_PICTURE = ("texture", "layout")
 """Lenses that move with everything in a picture, the object included: only what lies around the
 middle can be told apart from it."""

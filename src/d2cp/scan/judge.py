@@ -6,9 +6,9 @@ values) × (1/2 + 1/2 · shortcut), where
 A window or a colour that carries the answer into another picture does; so does a value that the
 class does not decide: two heaps of scores within a class, where a reading of the class itself would
 make one. Kinds of the object make heaps too, so that these do not count for what lies in the middle
-of the picture, nor for what a window should carry and does not. Texture and layout are in every
-part of a picture: their transplant says where they lie, and counts against them alone. However well
-a finding tells the class, it is called found only where it looks like a shortcut.
+of the picture, nor for what a window or an edge should carry and does not. Texture and layout are
+in every part of a picture: their transplant says where they lie, and counts against them alone.
+However well a finding tells the class, it is called found only where it looks like a shortcut.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from d2cp.scan.changes import WHOLE_PICTURE, WINDOWS
+from d2cp.scan.changes import WHOLE_PICTURE, WHOLLY_GIVEN, WINDOWS
 from d2cp.scan.finding import Outcome
 
 FOUND = 0.45
@@ -51,7 +51,7 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
     detachable = 0.0 if lens in WHOLE_PICTURE else _ramp(float(moved["gap"]), 0.0, FULL_GAP)
     hidden = _ramp(float(evidence["hidden_value"]), *HIDDEN)
     outside = 1 - _ramp(-float(moved["gap"]), *INSIDE)
-    shortcut = detachable if lens in WINDOWS else max(detachable, hidden * outside)
+    shortcut = detachable if lens in WHOLLY_GIVEN else max(detachable, hidden * outside)
     strength = told * (0.5 + 0.5 * shortcut)
     reasons = [
         f"alone it tells {evidence['agreement']:.1%} of the classes "
@@ -73,8 +73,9 @@ def judge(lens: str, evidence: Mapping[str, Any], p_value: float, alpha: float) 
         )
     if shortcut < LIKELY and outside < 0.5:
         reasons.append("it may be the class itself: the middle of a picture carries it")
-    elif shortcut < LIKELY and lens in WINDOWS:
-        reasons.append("it may be the class itself: a window of it carries few answers over")
+    elif shortcut < LIKELY and lens in WHOLLY_GIVEN:
+        part = "a window of it" if lens in WINDOWS else "the edge of a picture"
+        reasons.append(f"it may be the class itself: {part} carries few answers over")
     elif shortcut < LIKELY:
         reasons.append(
             "it may be the class itself: its scores vary within a class as those of one kind of "
