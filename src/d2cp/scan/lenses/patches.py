@@ -17,6 +17,7 @@ from torch import Tensor
 
 from d2cp.core.rng import numpy_generator
 from d2cp.scan.batched import Arrays, Floats
+from d2cp.scan.lenses.windows import window_means
 
 COMPONENTS = 64
 """Principal components of a patch that are kept: the rest is noise that whitening would raise."""
@@ -90,8 +91,7 @@ EPSILON = 1e-3
 def _contrast(images: Tensor, side: int) -> Tensor:
     """Standard deviation of each patch over its pixels and channels: [B, 1, h, w]."""
     moments = torch.stack([images.mean(1), images.square().mean(1)], dim=1)
-    down = F.avg_pool2d(moments, (side, 1), (STRIDE, 1))
-    mean, square = F.avg_pool2d(down, (1, side), (1, STRIDE))[:, :, None].unbind(1)
+    mean, square = window_means(moments, side, STRIDE)[:, :, None].unbind(1)
     return torch.sqrt((square - mean * mean).clamp(min=0) + EPSILON)
 
 

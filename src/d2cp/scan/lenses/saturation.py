@@ -54,15 +54,21 @@ def _near_the_edge(images: Tensor) -> list[Tensor]:
 def _edges(images: Tensor) -> tuple[Tensor, Tensor]:
     """Edges of chroma against edges of brightness: their mean size, and its square."""
     grey = luma(images)[:, None]
-    colours, light = (_slopes(x) for x in (images - grey, grey))
+    (far, square), (light, its_square) = (_slopes(x) for x in (images - grey, grey))
     return (
-        torch.log(colours.abs().mean(1) + 1e-3) - torch.log(light.abs().mean(1) + 1e-3),
-        torch.log(colours.square().mean(1) + 1e-6) - torch.log(light.square().mean(1) + 1e-6),
+        torch.log(far + 1e-3) - torch.log(light + 1e-3),
+        torch.log(square + 1e-6) - torch.log(its_square + 1e-6),
     )
 
 
-def _slopes(x: Tensor) -> Tensor:
-    return torch.cat([x.diff(dim=3).flatten(1), x.diff(dim=2).flatten(1)], dim=1)
+def _slopes(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean size of the steps between neighbours and of its square, [B] each."""
+    across, down = x.diff(dim=3).flatten(1), x.diff(dim=2).flatten(1)
+    count = across.shape[1] + down.shape[1]
+    return (
+        (across.abs().sum(1) + down.abs().sum(1)) / count,
+        (across.square().sum(1) + down.square().sum(1)) / count,
+    )
 
 
 def chroma_of(images: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from torch import Tensor
 from d2cp.core.rng import numpy_generator
 from d2cp.scan.batched import Arrays, Floats
 from d2cp.scan.lenses.simple import luma
+from d2cp.scan.lenses.windows import window_means
 from d2cp.scan.workers import each
 
 FINE = 120
@@ -98,7 +99,8 @@ def spectra(picture: Tensor, side: int) -> Tensor:
     waves, grey = _waves(side), picture[None, None]
     down = F.conv2d(grey, waves[:, None, :, None], stride=(STRIDE, 1))  # [1, k, h, S]
     both = F.conv2d(down[0][:, None], waves[:, None, None, :], stride=(1, STRIDE))  # [k, k, h, w]
-    mean, square = (F.avg_pool2d(x, side, STRIDE).flatten() for x in (grey, grey.square()))
+    moments = torch.stack([picture, picture.square()])
+    mean, square = window_means(moments, side, STRIDE).flatten(1)
     contrast = torch.sqrt((square - mean * mean).clamp(min=0) + EPSILON)
     found: Tensor = both.flatten(2).flatten(0, 1) / (contrast * side)
     return found
