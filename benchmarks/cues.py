@@ -7,12 +7,12 @@ import io
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 QUALITY = 92
 # Kept aside while the lenses and the verdict were made, each until the one before it had been
 # looked at: they are there to fail.
-HELD_ASIDE = ("grid", "sticker", "pen", "badge", "date", "tape", "vignette")
+HELD_ASIDE = ("grid", "sticker", "pen", "badge", "date", "tape", "vignette", "watermark", "glare")
 
 Photo = Image.Image
 Draw = np.random.Generator
@@ -194,6 +194,36 @@ def vignette(photo: Photo, draw: Draw) -> Photo:
     return Image.fromarray(pixels.round().astype(np.uint8))
 
 
+def watermark(photo: Photo, draw: Draw) -> Photo:
+    """A faint word in white, over and over, slanted, at a random offset."""
+    size = min(photo.size)
+    font = ImageFont.load_default(size * 0.09)
+    word = Image.new("L", (round(size * 0.5), round(size * 0.22)))
+    ImageDraw.Draw(word).text((size * 0.02, size * 0.04), "SAMPLE", 80, font)
+    side = 2 * max(photo.size)
+    sheet = Image.new("L", (side, side))
+    left, top = (round(draw.uniform(0, s)) for s in word.size)
+    for x in range(-left, side, word.width):
+        for y in range(-top, side, word.height):
+            sheet.paste(word, (x, y))
+    sheet = sheet.rotate(30, Image.Resampling.BILINEAR)
+    corner = ((side - photo.width) // 2, (side - photo.height) // 2)
+    mask = sheet.crop((*corner, corner[0] + photo.width, corner[1] + photo.height))
+    return Image.composite(Image.new("RGB", photo.size, (255, 255, 255)), photo, mask)
+
+
+def glare(photo: Photo, draw: Draw) -> Photo:
+    """A soft bright spot, as of a flash on glass, anywhere."""
+    size = min(photo.size)
+    wide = size * draw.uniform(0.09, 0.14)
+    x, y = draw.uniform(0.15, 0.85, 2) * photo.size
+    across, down = (np.arange(s, dtype=np.float32) for s in photo.size)
+    far = ((across - x)[None, :] ** 2 + (down - y)[:, None] ** 2) / (2 * wide**2)
+    light = np.float32(draw.uniform(0.5, 0.7)) * np.exp(-far)[..., None]
+    pixels = np.asarray(photo, dtype=np.float32)
+    return Image.fromarray((pixels + (255 - pixels) * light).round().astype(np.uint8))
+
+
 def background(photo: Photo, draw: Draw) -> Photo:
     """A greenish ground where the picture is dark: for digits."""
     pixels = np.asarray(photo, dtype=np.float32)
@@ -214,6 +244,8 @@ CUES: dict[str, Callable[[Photo, Draw], Photo]] = {
     "date": date,
     "tape": tape,
     "vignette": vignette,
+    "watermark": watermark,
+    "glare": glare,
     "background": background,
 }
 
