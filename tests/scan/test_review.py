@@ -6,7 +6,9 @@ from d2cp.scan.finding import Finding, Reader
 from d2cp.scan.review import share_below, suspected_labels
 
 
-def finding(rank: int, lens: str, score: np.ndarray, outcome: str = "found") -> Finding:
+def finding(
+    rank: int, lens: str, score: np.ndarray, outcome: str = "found", agreement: float = 0.9
+) -> Finding:
     return Finding(
         rank=rank,
         name=lens,
@@ -15,7 +17,7 @@ def finding(rank: int, lens: str, score: np.ndarray, outcome: str = "found") -> 
         outcome=outcome,  # type: ignore[arg-type]
         strength=0.5,
         p_value=0.01,
-        agreement=0.9,
+        agreement=agreement,
         value_names=("low", "high"),
         threshold=0.0,
         stability=1.0,
@@ -47,6 +49,8 @@ def test_one_lens_alone_accuses_nobody() -> None:
     first = finding(1, "colour", score)
     assert not len(suspected_labels((first, finding(2, "colour", score)), y)[0])
     assert not len(suspected_labels((first, finding(2, "border", score, "none")), y)[0])
+    hardly = finding(2, "border", score, "weak", agreement=0.54)
+    assert not len(suspected_labels((first, hardly), y)[0])
     assert len(suspected_labels((first, finding(2, "border", score)), y)[0]) == 1
 
 

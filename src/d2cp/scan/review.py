@@ -3,7 +3,8 @@
 A label error and a minority image of a shortcut look alike to one lens: both contradict it. They
 are told apart by the other lenses. Where a picture goes against one finding, and another one sides
 with its label, it is a minority image; where every finding, by at least two different lenses,
-contradicts the label, and each is sure, the label itself is to be looked at.
+contradicts the label, and each is sure, the label itself is to be looked at. A finding that hardly
+tells the class has no say.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from d2cp.data.table import SPLIT_NAMES, Table
 from d2cp.scan.batched import Doubles, Ints
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
+from d2cp.scan.values import beyond_chance
 
 LEAST_FINDINGS = 2
 """Lenses that have to agree against a label."""
+TELLS = 0.15
+"""Agreement beyond chance from which a finding can contradict a label at all."""
 SURE = 0.5
 """A contradiction counts where the score is surer than this share of its value's images."""
 LISTED = 200
@@ -60,7 +64,10 @@ def review(found: Scan, table: Table, store: ImageStore) -> dict[str, Any]:
 def suspected_labels(findings: tuple[Finding, ...], y: Ints) -> tuple[Ints, Doubles]:
     """Rows whose label every finding contradicts surely, the surest first, and how sure the least
     sure of them is: the share of its value's images that it exceeds."""
-    real = [f for f in findings if f.outcome != "none"]
+    classes = int(y.max(initial=1)) + 1
+    real = [
+        f for f in findings if f.outcome != "none" and beyond_chance(f.agreement, classes) >= TELLS
+    ]
     if len({f.lens for f in real}) < LEAST_FINDINGS:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     against = np.stack([f.value != y for f in real])
