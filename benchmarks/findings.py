@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import spearmanr
 
+import d2cp.scan.lenses.coloured as coloured_code
 import d2cp.scan.lenses.patches as patch_code
 import d2cp.scan.lenses.saturation as saturation_code
 import d2cp.scan.lenses.simple as plain_code
@@ -132,11 +133,16 @@ class Material:
         def through(lenses: Collection[str]) -> Look:
             return lambda images: self.bank(key).features(images, lenses)
 
-        plain_files, patch_files = (plain_code, saturation_code, tint_code), (patch_code,)
+        plain_files, patch_files = (
+            (plain_code, saturation_code, tint_code, coloured_code),
+            (patch_code,),
+        )
         patches = self._kept(files, name, "patches", patch_files, through(PATCHES))
         repeated = self._kept(files, name, "repeated", (template_code,), through((REPEATED,)))
         plain = self._kept(files, name[1:], "plain", plain_files, through(PLAIN))
-        words = self._kept(files, name[1:], "words", (word_code, plain_code), properties)
+        words = self._kept(
+            files, name[1:], "words", (word_code, plain_code, coloured_code), properties
+        )
         return repeated | patches | plain, words
 
     def _kept(

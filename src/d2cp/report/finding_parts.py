@@ -19,6 +19,8 @@ from d2cp.scan.details import DETAILS
 LENS_WORDS = {
     "repeated detail": "A piece of the picture that recurs nearly unchanged in others: a label, a "
     "logo, a time stamp, a ruler.",
+    "coloured detail": "Small parts in a colour of their own: a sticker, a stroke of a pen, a "
+    "date.",
     "local pattern": "Something small, anywhere in the picture: a mark, a label, an object beside "
     "the one you mean.",
     "texture": "What the picture is made of all over: grass, water, grain.",

@@ -13,6 +13,7 @@ from torch import Tensor
 from d2cp.data.store import ImageStore
 from d2cp.scan.batched import Arrays, Ints
 from d2cp.scan.lenses import simple
+from d2cp.scan.lenses.coloured import coloured
 from d2cp.scan.lenses.patches import Dictionary, learn_dictionary
 from d2cp.scan.lenses.saturation import saturation
 from d2cp.scan.lenses.templates import Templates, learn_templates, to_fine
@@ -25,6 +26,7 @@ COARSE = 72
 """Side at which patterns are looked for; finer detail is the sharpness lens's."""
 PATCHES = ("local pattern", "texture")
 REPEATED = "repeated detail"
+COLOURED = "coloured detail"
 TEMPLATE_IMAGES = 250
 PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "colour": simple.colour,
@@ -33,6 +35,7 @@ PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "saturation": saturation,
     "sharpness": simple.sharpness,
     "border": simple.border,
+    COLOURED: coloured,
 }
 IMAGE_LENSES = (REPEATED, *PATCHES, *PLAIN)
 

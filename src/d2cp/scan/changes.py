@@ -64,7 +64,7 @@ def _middle(images: Tensor) -> Tensor:
     return line[:, None] & line
 
 
-WINDOWS = ("repeated detail", "local pattern")
+WINDOWS = ("repeated detail", "coloured detail", "local pattern")
 """Lenses whose transplant is a window of the donor."""
 CHANGES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "colour": give_colour,

@@ -52,6 +52,7 @@ PLAINEST = (
     "texture",
     "layout",
     "repeated detail",
+    "coloured detail",
     "local pattern",
 )
 """Lenses that look at pixels, from the one that can see least. Patches have colours too, so that a

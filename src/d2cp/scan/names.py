@@ -8,10 +8,12 @@ import numpy as np
 
 from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.changes import WHOLE_PICTURE
+from d2cp.scan.lenses.coloured import HUES
 
 # Lens → how it is said, and the properties that may follow it.
 TITLES = {
     "repeated detail": "repeated detail",
+    "coloured detail": "coloured detail",
     "local pattern": "local pattern",
     "texture": "texture",
     "colour": "overall colour",
@@ -24,6 +26,7 @@ TITLES = {
 }
 PROPERTIES: dict[str, tuple[str, ...]] = {
     "repeated detail": (),
+    "coloured detail": tuple(f"{hue} part" for hue in HUES),
     "local pattern": (),
     "texture": ("rough", "bright"),
     "colour": ("red", "green", "blue", "bright", "saturated", "contrasty"),
@@ -46,6 +49,7 @@ OPPOSITES = {
     "left half bright": ("brighter on the left", "brighter on the right"),
     "centre bright": ("brighter in the middle", "brighter around the middle"),
     "edge bright": ("brighter at the edge", "darker at the edge"),
+    **{f"{hue} part": (f"a {hue} part", f"no {hue} part") for hue in HUES},
     "edge rough": ("more detail at the edge", "plainer at the edge"),
     "width": ("wider images", "narrower images"),
     "height": ("higher images", "lower images"),

@@ -2,7 +2,8 @@
 
 The largest response outside a window is the largest of four: above, below, left and right of it.
 So every window is left out exactly, without looking at the picture again. Repeated details are
-larger than such a window and say themselves by which pixels they match (`template_heat`).
+larger than such a window and say themselves by which pixels they match (`template_heat`), and so do
+coloured details by what stands out (`coloured_heat`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from d2cp.scan.bank import COARSE, REPEATED, Bank
+from d2cp.scan.bank import COARSE, COLOURED, REPEATED, Bank
+from d2cp.scan.coloured_heat import coloured_heat
 from d2cp.scan.finding import Reader
 from d2cp.scan.lenses.patches import STRIDE
 from d2cp.scan.lenses.simple import shrink
 from d2cp.scan.lenses.templates import to_fine
 from d2cp.scan.template_heat import template_heat
 
-PATCH_LENSES = (REPEATED, "local pattern", "texture")
+PATCH_LENSES = (REPEATED, COLOURED, "local pattern", "texture")
 WINDOW = 0.2
 """Side of the windows left out, as a share of the picture's."""
 SMOOTH = 1 / 9
@@ -30,12 +32,16 @@ SMOOTH = 1 / 9
 @torch.no_grad()
 def patch_heat(bank: Bank, reader: Reader, images: Tensor, sides: list[int]) -> Tensor:
     """[B, S, S]: at each pixel the mean fall of the score towards `sides[i]` over the windows that
-    cover it, a rise counting as nothing, or what repeated details add within such a window."""
+    cover it, a rise counting as nothing, or what repeated and coloured details add within such a
+    window."""
     heat = torch.zeros(len(images), *images.shape[2:])
     if REPEATED in reader.weight:
         fine = to_fine(images)
         usual = torch.from_numpy(reader.centre[REPEATED])
         added = template_heat(bank.templates, _towards(reader, REPEATED, sides), usual, fine)
+        heat += _smooth(added, images.shape[-1])
+    if COLOURED in reader.weight:
+        added = coloured_heat(_towards(reader, COLOURED, sides), images)
         heat += _smooth(added, images.shape[-1])
     kinds = (("local pattern", largest_drop), ("texture", mean_drop))
     if any(lens in reader.weight for lens, _ in kinds):

@@ -42,6 +42,7 @@ SOURCES = 64
 """Images that windows of a repeated detail are taken from."""
 GIVEN = {
     "repeated detail": "the framed window",
+    "coloured detail": "the framed window",
     "local pattern": "the framed window",
     "colour": "the overall colour",
     "tint": "the tint",

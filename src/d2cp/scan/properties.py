@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from d2cp.scan.lenses.coloured import hues
 from d2cp.scan.lenses.simple import luma
 
 
@@ -38,4 +39,5 @@ def properties(images: Tensor) -> dict[str, Tensor]:
         "centre bright": middle - grey.mean((1, 2)),
         "edge bright": frame - ring,
         "edge rough": torch.log(rim.mean(1) + 1e-3) - torch.log(differences.mean((1, 2)) + 1e-3),
+        **{f"{hue} part": far for hue, far in hues(images).items()},
     }

@@ -1,0 +1,77 @@
+"""Parts in a colour of their own: stickers, strokes of a pen, dates, coloured labels.
+
+A pixel is held against the mean of the window around it, so that neither the light nor large areas
+of colour count. What stands out is read along five axes of colour, either way, at three sizes: how
+far the farthest pixels do, against how far pixels of this picture do usually. Colours that are
+stronger or weaker all over a picture change nothing in that.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from d2cp.scan.lenses.simple import shrink
+from d2cp.scan.lenses.windows import window_means
+
+SIDES = (144, 72, 36)
+WINDOW = 7
+"""Side of the window that a pixel is held against, at each of SIDES."""
+AXES = 4
+HUES = (
+    *("bright", "blue", "purple", "red", "orange"),
+    *("dark", "yellow", "green", "turquoise", "sky-blue"),
+)
+"""What stands out either way along the axes."""
+FLOOR = 0.003
+"""What stands out less than this is noise."""
+LIGHT = 0.5
+"""What a difference of brightness counts beside one of colour: there is more of it everywhere."""
+YCC = ((0.299, 0.587, 0.114), (-0.1687, -0.3313, 0.5), (0.5, -0.4187, -0.0813))
+"""Brightness, and blue and red against it."""
+
+
+def coloured(images: Tensor) -> Tensor:
+    """Features [B, D] of images [B, 3, S, S] in [0, 1], all of them logarithms."""
+    levels = [shrink(images, side) for side in SIDES]
+    parts = [[standing_out(one[i] - around(one[i])) for one in levels] for i in range(len(images))]
+    return torch.stack([torch.cat(part) for part in parts])
+
+
+def around(picture: Tensor) -> Tensor:
+    """Mean of the window around each pixel; a picture goes on beyond its edge as it ends there."""
+    half = WINDOW // 2
+    wide = F.pad(picture[None], (half, half, half, half), mode="replicate")[0]
+    return window_means(wide, WINDOW)
+
+
+@lru_cache(maxsize=1)
+def axes() -> Tensor:
+    """Brightness, and AXES axes at no change of brightness: [1 + AXES, 3] of red, green, blue."""
+    turns = [math.pi * k / AXES for k in range(AXES)]
+    rows = [(LIGHT, 0.0, 0.0), *((0.0, math.cos(a), math.sin(a)) for a in turns)]
+    return torch.tensor(rows) @ torch.tensor(YCC)
+
+
+def hues(images: Tensor) -> dict[str, Tensor]:
+    """How far the farthest pixels of each of HUES stand out, over all sizes: [B] each."""
+    farthest = coloured(images).reshape(len(images), len(SIDES), 2, len(HUES))[:, :, 0].mean(1)
+    return dict(zip(HUES, farthest.unbind(1), strict=True))
+
+
+def standing_out(detail: Tensor) -> Tensor:
+    """Of what the pixels [3, S, S] are beyond their windows, for either way along each axis: the
+    farthest, and the mean fourth power, which the far ones decide."""
+    far = axes() @ detail.flatten(1)
+    square = far.square()
+    fourth = square.square()
+    up = (fourth * (far > 0)).mean(1)
+    fourths = torch.cat([up, (fourth.mean(1) - up).clamp(min=0)])
+    farthest = torch.cat([far.amax(1), -far.amin(1)]).clamp(min=0)
+    usual = (square.mean(1) + FLOOR**2).sqrt().repeat(2)
+    found = torch.cat([(farthest + FLOOR) / usual, (fourths + FLOOR**4) ** 0.25 / usual])
+    return torch.log(found)
