@@ -9,6 +9,7 @@ from d2cp.scan.coloured_heat import coloured_heat
 from d2cp.scan.lenses import coloured
 from d2cp.scan.lenses.windows import window_means
 from d2cp.scan.properties import properties
+from d2cp.scan.transplant import lay, window_of
 from natural_scenes import scenes
 
 
@@ -106,3 +107,25 @@ def test_heat_is_on_what_stands_out() -> None:
     inside = heat[:, 18:26, 6:14].sum((1, 2)) / heat.sum((1, 2))
     assert (inside > 0.9).all()
     assert float(coloured_heat(0 * weight, images).abs().max()) == 0
+
+
+def test_of_a_coloured_detail_only_what_stands_out_is_laid_into_a_picture() -> None:
+    ours, theirs = pictures(2), 0.5 * with_spot(pictures(2), 20, 8) + 0.4
+    height, width = window_of(40)
+    corner = (16, 5)
+    window = (slice(None), slice(None), slice(16, 16 + height), slice(5, 5 + width))
+    made = lay("coloured detail", ours, theirs, [corner] * 2)
+    outside = torch.ones(40, 40, dtype=torch.bool)
+    outside[window[2:]] = False
+    assert torch.equal(made[..., outside], ours[..., outside])
+    assert torch.equal(lay("local pattern", ours, theirs, [corner] * 2)[window], theirs[window])
+    # The spot comes along, the donor's brightness does not.
+    spot = (slice(None), slice(None), slice(20, 24), slice(8, 12))
+    assert (made[spot][:, 0].mean((1, 2)) > made[spot][:, 2].mean((1, 2)) + 0.15).all()
+    moved = (made[window].mean((1, 2, 3)) - ours[window].mean((1, 2, 3))).abs()
+    assert (
+        moved < 0.3 * (theirs[window].mean((1, 2, 3)) - ours[window].mean((1, 2, 3))).abs()
+    ).all()
+    whole = coloured.give_detail(ours, theirs)
+    assert torch.allclose(coloured.give_detail(ours, ours), ours, atol=1e-5)
+    assert (whole - ours).abs().max() > 0.1

@@ -159,3 +159,25 @@ def test_of_two_readings_alike_the_one_with_more_of_a_value_behind_it(
     monkeypatch.setattr(search, "behind", lambda one: behind[place(one.lens)])
     monkeypatch.setattr(search, "apart", lambda one, two: apart)
     assert search.sharpest(texture, (texture, tint)).lens == kept
+
+
+def test_a_lens_that_reads_the_cue_and_more_is_taught_by_the_findings_own_values():
+    """One lens reads a cue on 80% of a class badly. Another one holds the cue clearly, and the
+    object: told the class it reads both, told the finding's values it reads the cue."""
+    draw = np.random.default_rng(3)
+    y = np.repeat([0, 1], 600)
+    cue = np.where(draw.random(1200) < 0.8, y, 1 - y)
+    blurred = (2.0 * cue[:, None] - 1) + 1.6 * draw.normal(size=(1200, 2))
+    clear = (2.0 * cue - 1) + 0.35 * draw.normal(size=1200)
+    thing = (2.0 * y - 1) + 1.2 * draw.normal(size=1200)
+    features = {"colour": blurred, "coloured detail": np.stack([clear, thing], axis=1)}
+    features["layout"] = (2.0 * y[:, None] - 1) + 0.9 * draw.normal(size=(1200, 1))
+    standard = {k: ((x - x.mean(0)) / x.std(0)).astype(np.float32) for k, x in features.items()}
+    search = Search(standard, y, 2, ScanConfig(permutations=19))
+    rough = search.sharpest(*(lambda one: (one, (one,)))(search.round([], 0).candidate("colour")))
+    better = search.resharpened(rough, ("coloured detail", "layout"))
+    assert better.lenses == ("coloured detail",)
+    wrong = [float((search.values(one) != cue).mean()) for one in (rough, better)]
+    assert wrong[1] < 0.05 < wrong[0]
+    assert search.resharpened(rough, ()) is rough
+    assert search.resharpened(better, ("colour", "layout")) is better  # less of a value behind it

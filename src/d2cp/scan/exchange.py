@@ -29,7 +29,7 @@ from d2cp.scan.changes import CHANGES, WINDOWS
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.model_transplant import scaled
-from d2cp.scan.transplant import Corner, paste, random_windows, telling_windows, window_of
+from d2cp.scan.transplant import Corner, lay, random_windows, telling_windows, window_of
 
 CARRIED = 0.65
 """Share of the scan's transplants that have to be read as the donor's value. Surroundings, say, are
@@ -192,7 +192,7 @@ def _one(
         _elsewhere(corner, bool(there), own.shape[-1], seed, int(row))
         for corner, there, row in zip(cue, carries, which.recipients, strict=True)
     ]
-    return paste(own, theirs, cue), paste(kept, friends, control)
+    return lay(finding.lens, own, theirs, cue), lay(finding.lens, kept, friends, control)
 
 
 def _elsewhere(cue: Corner, there: bool, side: int, seed: int, row: int) -> Corner:

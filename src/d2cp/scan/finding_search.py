@@ -27,6 +27,8 @@ SHARPENED = 6
 """Times a finding is learnt again at most."""
 BEHIND = 0.5
 """Share of a mix's hidden value that a lens which takes its place must have behind it."""
+NEARLY = 0.3
+"""Share of images to which a lens that takes a finding's place may give another value."""
 LOST = 0.01
 """Balanced accuracy for the class that a finding may lose on the way."""
 
@@ -67,7 +69,10 @@ class Search:
         first = self.round([], 0)
         ranked = sorted(first.effect, key=lambda name: -first.effect[name])
         more = [lens for lens in ranked[1:] if first.p_value[lens] <= self.config.alpha]
-        groups = gathered([first.candidate(lens) for lens in (ranked[0], *more)], self.y)
+        told = [first.candidate(lens) for lens in (ranked[0], *more)]
+        groups = gathered(told, self.y)
+        placed = {one.lens for group in groups for one in group}
+        left = tuple(one.lens for one in told if one.lens not in placed)
         direct = [stack(group, self.target, self.fold) for group in groups]
         first_groups = [tuple(group) for group in groups]
         for step in range(1, 2 + self.config.max_findings):
@@ -81,8 +86,31 @@ class Search:
             self.place(now.candidate(lens), groups)
         found = [stack(group, self.target, self.fold) for group in groups]
         # What a later round added to a group accounts for it, and may read more than its cue.
-        sharp = [self.sharpest(one, group) for one, group in zip(direct, first_groups, strict=True)]
+        sharp = [
+            self.resharpened(self.sharpest(one, group), left)
+            for one, group in zip(direct, first_groups, strict=True)
+        ]
         return sharp + found[len(direct) :]
+
+    def resharpened(self, best: Candidate, left: tuple[str, ...]) -> Candidate:
+        """By one of the lenses in no group, which told of the class by this cue and more: taught by
+        the finding's own values such a lens may read it best. It takes the finding's place under
+        the same conditions, and where it gives nearly the same values."""
+        target = self.suggested(best)
+        for part in self.parts(left, target, best.p_value):
+            behind = self.behind(best)
+            if self.behind(part) <= behind:
+                continue
+            alone = self.sharpen(part, (*best.lenses, part.lens))
+            as_good = self.told(alone) >= self.told(best) - LOST and self.behind(alone) > behind
+            if as_good and LOST < self.apart(alone, best) <= NEARLY:
+                best = alone
+        return best
+
+    def suggested(self, candidate: Candidate) -> Floats:
+        """What the score and the class together suggest of the value behind it: [N, T]."""
+        member = posterior(candidate.held_out, self.y, self.classes)
+        return (member[:, 1:] if self.classes == 2 else member).astype(np.float32)
 
     def sharpest(self, mixed: Candidate, group: tuple[Candidate, ...]) -> Candidate:
         """The mix of a group's lenses, or one of them alone: what the others add can be noise.
@@ -120,8 +148,7 @@ class Search:
         first, best, told = rough, rough, self.told(rough)
         values = self.target
         for _ in range(SHARPENED):
-            member = posterior(rough.held_out, self.y, self.classes)
-            target = (member[:, 1:] if self.classes == 2 else member).astype(np.float32)
+            target = self.suggested(rough)
             rough = stack(self.parts(rough.lenses, target, rough.p_value), target, self.fold)
             now = self.told(rough)
             if now < told - LOST:

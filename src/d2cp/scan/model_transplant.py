@@ -25,7 +25,7 @@ from d2cp.scan.changes import CHANGES, WINDOWS
 from d2cp.scan.evidence import certainty
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.transplant import (
-    paste,
+    lay,
     random_windows,
     telling_windows,
     window_of,
@@ -92,7 +92,7 @@ def transplanted(
     small = F.interpolate(given, size, mode="bilinear", antialias=True).clamp(0, 1)
     telling = telling_windows(found.bank, finding.reader, small, case.side)
     both = (telling, random_windows(len(small), small.shape[-1], draw))
-    cue, control = (paste(plain, given, scaled(c, small, plain)) for c in both)
+    cue, control = (lay(case.lens, plain, given, scaled(c, small, plain)) for c in both)
     return cue, control
 
 

@@ -36,6 +36,12 @@ PROPERTIES: dict[str, tuple[str, ...]] = {
     "sharpness": ("sharp", "rough"),
     "border": ("edge bright", "edge rough"),
 }
+
+
+def _a(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
+
+
 OPPOSITES = {
     "red": ("redder", "less red"),
     "green": ("greener", "less green"),
@@ -49,7 +55,7 @@ OPPOSITES = {
     "left half bright": ("brighter on the left", "brighter on the right"),
     "centre bright": ("brighter in the middle", "brighter around the middle"),
     "edge bright": ("brighter at the edge", "darker at the edge"),
-    **{f"{hue} part": (f"a {hue} part", f"no {hue} part") for hue in HUES},
+    **{f"{hue} part": (f"{_a(hue)} {hue} part", f"no {hue} part") for hue in HUES},
     "edge rough": ("more detail at the edge", "plainer at the edge"),
     "width": ("wider images", "narrower images"),
     "height": ("higher images", "lower images"),

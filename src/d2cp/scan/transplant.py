@@ -17,11 +17,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from d2cp.core.rng import numpy_generator
-from d2cp.scan.bank import Bank
+from d2cp.scan.bank import COLOURED, Bank
 from d2cp.scan.batched import Floats, Ints
 from d2cp.scan.changes import CHANGES, WHOLE_PICTURE, WINDOWS, give_middle
 from d2cp.scan.eyes import Eyes
 from d2cp.scan.finding import Reader
+from d2cp.scan.lenses.coloured import give_detail
 from d2cp.scan.patch_heat import patch_heat
 from d2cp.scan.values import values_of
 from d2cp.scan.workers import each
@@ -174,8 +175,8 @@ def _pair(
         return cue.numpy(), other.numpy()
     given = eyes.images(job.donors)
     if lens in WINDOWS:
-        changed = paste(images, given, corners)
-        compared = paste(images, given, job.corners)
+        changed = lay(lens, images, given, corners)
+        compared = lay(lens, images, given, job.corners)
     else:
         changed = CHANGES[lens](images, given)
         compared = (
@@ -230,6 +231,13 @@ def random_windows(n: int, side: int, draw: np.random.Generator) -> list[Corner]
     tops = draw.integers(side - height + 1, size=n)
     lefts = draw.integers(side - width + 1, size=n)
     return [(int(t), int(left)) for t, left in zip(tops, lefts, strict=True)]
+
+
+def lay(lens: str, images: Tensor, donors: Tensor, corners: list[Corner]) -> Tensor:
+    """The donors' windows in the images. Of coloured details only what stands out is laid there:
+    the edge of a window of another colour would stand out itself."""
+    given = give_detail(images, donors) if lens == COLOURED else donors
+    return paste(images, given, corners).clamp(0, 1)
 
 
 def paste(images: Tensor, donors: Tensor, corners: list[Corner]) -> Tensor:

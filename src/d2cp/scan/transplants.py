@@ -16,8 +16,8 @@ from d2cp.scan.batched import Doubles, Floats, Ints
 from d2cp.scan.changes import CHANGES, WINDOWS
 from d2cp.scan.finding import Finding, Scan
 from d2cp.scan.transplant import (
+    lay,
     other_lenses,
-    paste,
     read_images,
     telling_windows,
     window_of,
@@ -68,7 +68,7 @@ def try_transplants(
     framed = as_bytes(given)
     if lens in WINDOWS:
         corners = telling_windows(found.bank, finding.reader, given, side)
-        made = paste(taken, given, corners)
+        made = lay(lens, taken, given, corners)
         framed = np.stack(
             [frame(p, c, window_of(given.shape[-1])) for p, c in zip(framed, corners, strict=True)]
         )

@@ -21,6 +21,9 @@ from d2cp.scan.lenses.windows import window_means
 SIDES = (144, 72, 36)
 WINDOW = 7
 """Side of the window that a pixel is held against, at each of SIDES."""
+LARGE = 1 / 5
+"""Side of the windows over which a picture is levelled, as a share of its own: wider than what
+counts as a detail at the coarsest of SIDES."""
 AXES = 4
 HUES = (
     *("bright", "blue", "purple", "red", "orange"),
@@ -42,11 +45,18 @@ def coloured(images: Tensor) -> Tensor:
     return torch.stack([torch.cat(part) for part in parts])
 
 
-def around(picture: Tensor) -> Tensor:
-    """Mean of the window around each pixel; a picture goes on beyond its edge as it ends there."""
-    half = WINDOW // 2
-    wide = F.pad(picture[None], (half, half, half, half), mode="replicate")[0]
-    return window_means(wide, WINDOW)
+def around(pictures: Tensor, window: int = WINDOW) -> Tensor:
+    """Mean of the window around each pixel of [..., 3, S, S]; a picture goes on beyond its edge as
+    it ends there."""
+    half = window // 2
+    wide = F.pad(pictures, (half, half, half, half), mode="replicate")
+    return window_means(wide, window)
+
+
+def give_detail(images: Tensor, donors: Tensor) -> Tensor:
+    """What stands out in the donors, on what the images are at large."""
+    window = 2 * round(images.shape[-1] * LARGE / 2) + 1
+    return around(images, window) + donors - around(donors, window)
 
 
 @lru_cache(maxsize=1)
