@@ -175,9 +175,12 @@ def test_a_lens_that_reads_the_cue_and_more_is_taught_by_the_findings_own_values
     standard = {k: ((x - x.mean(0)) / x.std(0)).astype(np.float32) for k, x in features.items()}
     search = Search(standard, y, 2, ScanConfig(permutations=19))
     rough = search.sharpest(*(lambda one: (one, (one,)))(search.round([], 0).candidate("colour")))
-    better = search.resharpened(rough, ("coloured detail", "layout"))
+    better = search.resharpened(rough, ("coloured detail", "layout"), [])
     assert better.lenses == ("coloured detail",)
     wrong = [float((search.values(one) != cue).mean()) for one in (rough, better)]
     assert wrong[1] < 0.05 < wrong[0]
-    assert search.resharpened(rough, ()) is rough
-    assert search.resharpened(better, ("colour", "layout")) is better  # less of a value behind it
+    assert search.resharpened(rough, (), []) is rough
+    lenses = ("colour", "coloured detail", "layout")
+    assert search.resharpened(better, lenses[::2], []) is better  # less of a value behind it
+    # Where another finding has these values already, it is not this one that is read better.
+    assert search.resharpened(rough, lenses, [better]) is rough

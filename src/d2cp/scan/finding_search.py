@@ -86,16 +86,18 @@ class Search:
             self.place(now.candidate(lens), groups)
         found = [stack(group, self.target, self.fold) for group in groups]
         # What a later round added to a group accounts for it, and may read more than its cue.
-        sharp = [
-            self.resharpened(self.sharpest(one, group), left)
-            for one, group in zip(direct, first_groups, strict=True)
-        ]
+        sharp = [self.sharpest(one, group) for one, group in zip(direct, first_groups, strict=True)]
+        for k, one in enumerate(sharp):
+            sharp[k] = self.resharpened(one, left, sharp[:k] + sharp[k + 1 :])
         return sharp + found[len(direct) :]
 
-    def resharpened(self, best: Candidate, left: tuple[str, ...]) -> Candidate:
+    def resharpened(
+        self, best: Candidate, left: tuple[str, ...], others: Sequence[Candidate]
+    ) -> Candidate:
         """By one of the lenses in no group, which told of the class by this cue and more: taught by
         the finding's own values such a lens may read it best. It takes the finding's place under
-        the same conditions, and where it gives nearly the same values."""
+        the same conditions, and where its values are nearer to the finding's than to any other's:
+        on the way it may have gone over to one of the `others`."""
         target = self.suggested(best)
         for part in self.parts(left, target, best.p_value):
             behind = self.behind(best)
@@ -103,7 +105,8 @@ class Search:
                 continue
             alone = self.sharpen(part, (*best.lenses, part.lens))
             as_good = self.told(alone) >= self.told(best) - LOST and self.behind(alone) > behind
-            if as_good and LOST < self.apart(alone, best) <= NEARLY:
+            farthest = min([NEARLY, *(self.apart(alone, other) for other in others)])
+            if as_good and LOST < self.apart(alone, best) <= farthest:
                 best = alone
         return best
 
