@@ -39,7 +39,7 @@ def test_window_means_are_those_of_pooling() -> None:
 
 def test_standing_out_is_what_it_says_pixel_by_pixel() -> None:
     detail = torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(1)) * 0.1
-    found = coloured.standing_out(detail)
+    found = coloured.standing_out(detail[None])[0]
     yellow_to_blue = (-0.1687, -0.3313, 0.5)
     away = [
         sum(w * float(detail[c, i, j]) for c, w in enumerate(yellow_to_blue))

@@ -17,14 +17,13 @@ def coloured_heat(weight: Tensor, images: Tensor) -> Tensor:
     heat = torch.zeros(len(images), *images.shape[2:])
     for side, own in zip(SIDES, weight.chunk(len(SIDES), dim=1), strict=True):
         level = shrink(images, side)
-        added = torch.stack([_added(w, picture) for w, picture in zip(own, level, strict=True)])
-        whole = F.interpolate(added[:, None], images.shape[2:], mode="nearest")[:, 0]
+        whole = F.interpolate(_added(own, level)[:, None], images.shape[2:], mode="nearest")[:, 0]
         heat += whole * (level.shape[-1] / images.shape[-1]) ** 2  # a pixel there is many here
     return heat
 
 
 @torch.enable_grad()
-def _added(weight: Tensor, picture: Tensor) -> Tensor:
-    detail = (picture - around(picture)).detach().requires_grad_(True)
+def _added(weight: Tensor, level: Tensor) -> Tensor:
+    detail = (level - around(level)).detach().requires_grad_(True)
     (slope,) = torch.autograd.grad((standing_out(detail) * weight).sum(), detail)
-    return (slope * detail).sum(0).detach().clamp(min=0)
+    return (slope * detail).sum(1).detach().clamp(min=0)

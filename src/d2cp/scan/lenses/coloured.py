@@ -24,6 +24,8 @@ WINDOW = 7
 LARGE = 1 / 5
 """Side of the windows over which a picture is levelled, as a share of its own: wider than what
 counts as a detail at the coarsest of SIDES."""
+TOGETHER = 144 * 144
+"""Pixels read together: what is computed of them stays in a core's own cache."""
 AXES = 4
 HUES = (
     *("bright", "blue", "purple", "red", "orange"),
@@ -40,9 +42,13 @@ YCC = ((0.299, 0.587, 0.114), (-0.1687, -0.3313, 0.5), (0.5, -0.4187, -0.0813))
 
 def coloured(images: Tensor) -> Tensor:
     """Features [B, D] of images [B, 3, S, S] in [0, 1], all of them logarithms."""
+    together = max(1, TOGETHER // images.shape[-1] ** 2)
+    return torch.cat([_read(part) for part in torch.split(images, together)])
+
+
+def _read(images: Tensor) -> Tensor:
     levels = [shrink(images, side) for side in SIDES]
-    parts = [[standing_out(one[i] - around(one[i])) for one in levels] for i in range(len(images))]
-    return torch.stack([torch.cat(part) for part in parts])
+    return torch.cat([standing_out(level - around(level)) for level in levels], dim=1)
 
 
 def around(pictures: Tensor, window: int = WINDOW) -> Tensor:
@@ -74,14 +80,14 @@ def hues(images: Tensor) -> dict[str, Tensor]:
 
 
 def standing_out(detail: Tensor) -> Tensor:
-    """Of what the pixels [3, S, S] are beyond their windows, for either way along each axis: the
+    """Of what the pixels [B, 3, S, S] are beyond their windows, for either way along each axis: the
     farthest, and the mean fourth power, which the far ones decide."""
-    far = axes() @ detail.flatten(1)
+    far = axes() @ detail.flatten(2)
     square = far.square()
     fourth = square.square()
-    up = (fourth * (far > 0)).mean(1)
-    fourths = torch.cat([up, (fourth.mean(1) - up).clamp(min=0)])
-    farthest = torch.cat([far.amax(1), -far.amin(1)]).clamp(min=0)
-    usual = (square.mean(1) + FLOOR**2).sqrt().repeat(2)
-    found = torch.cat([(farthest + FLOOR) / usual, (fourths + FLOOR**4) ** 0.25 / usual])
-    return torch.log(found)
+    up = (fourth * (far > 0)).mean(2)
+    fourths = torch.cat([up, (fourth.mean(2) - up).clamp(min=0)], dim=1)
+    farthest = torch.cat([far.amax(2), -far.amin(2)], dim=1).clamp(min=0)
+    usual = (square.mean(2) + FLOOR**2).sqrt().repeat(1, 2)
+    found = [(farthest + FLOOR) / usual, (fourths + FLOOR**4) ** 0.25 / usual]
+    return torch.log(torch.cat(found, dim=1))
