@@ -16,6 +16,7 @@ from d2cp.scan.changes import (
 from d2cp.scan.evidence import certainty, of_the_class, sure_and_wrong, unlike_the_class
 from d2cp.scan.judge import FOUND, judge
 from d2cp.scan.lenses.tint import give_tint
+from d2cp.scan.measure import how_many
 from d2cp.scan.names import describe, describe_entry, value_names, with_place
 from d2cp.scan.transplant import paste, place_of, window_of
 from d2cp.scan.values import agreement, beyond_chance, cut, score_of, values_of
@@ -215,3 +216,9 @@ def test_values_are_called_by_what_is_known_of_them() -> None:
     assert value_names("layout", (), birds, None) == ("layout of gull", "layout of wren")
     many = value_names("colour", ("bluer", "redder"), ("a", "b", "c"), 1)
     assert many == ("overall colour of a", "overall colour of b", "overall colour of c")
+
+
+def test_what_hardly_tells_the_class_is_not_named_unless_nothing_is_stronger() -> None:
+    assert how_many([0.74, 0.05, 0.04]) == 2
+    assert how_many([0.74, 0.5, 0.1]) == 3
+    assert how_many([0.01, 0.0]) == 1

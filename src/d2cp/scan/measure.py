@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,9 @@ WORTH_A_TEST = 0.15
 """Agreement beyond chance below which a finding is weak whatever its transplants do."""
 AS_FAR = 0.1
 """Share of transplants by which a plainer lens may fall behind and still name a finding."""
+LISTED = 0.05
+"""Strength below which a finding is not named, unless it is the strongest: with many images what
+tells a fiftieth of the class is more than chance, and nobody can do anything about it."""
 BEYOND_ROWS = 4000
 """Rows at most on which findings are held against each other."""
 
@@ -123,10 +126,16 @@ def ranked(
             beyond = told_beyond(part.value[rows], table.y[rows], table.n_classes, earlier)
         judged.append((part.verdict(config.alpha, beyond=beyond), beyond, part))
     judged.sort(key=lambda j: -j[0].strength)
+    judged = judged[: how_many([verdict.strength for verdict, _, _ in judged])]
     return tuple(
         _finding(rank, verdict, beyond, part, table, fit, worded, words, entries)
         for rank, (verdict, beyond, part) in enumerate(judged, start=1)
     )
+
+
+def how_many(strengths: Sequence[float]) -> int:
+    """Of findings, the strongest first, so many are named."""
+    return max(1, sum(strength >= LISTED for strength in strengths))
 
 
 def _finding(
