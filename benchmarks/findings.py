@@ -44,6 +44,7 @@ import d2cp.scan.lenses.saturation as saturation_code
 import d2cp.scan.lenses.simple as plain_code
 import d2cp.scan.lenses.templates as template_code
 import d2cp.scan.lenses.tint as tint_code
+import d2cp.scan.lenses.windows as window_code
 import d2cp.scan.properties as word_code
 from cues import HELD_ASIDE
 from cues import planted as plant
@@ -133,16 +134,13 @@ class Material:
         def through(lenses: Collection[str]) -> Look:
             return lambda images: self.bank(key).features(images, lenses)
 
-        plain_files, patch_files = (
-            (plain_code, saturation_code, tint_code, coloured_code),
-            (patch_code,),
-        )
+        coloured_files = (plain_code, coloured_code, window_code)
+        plain_files = (*coloured_files, saturation_code, tint_code)
+        patch_files, repeated_files = (patch_code, window_code), (template_code, window_code)
         patches = self._kept(files, name, "patches", patch_files, through(PATCHES))
-        repeated = self._kept(files, name, "repeated", (template_code,), through((REPEATED,)))
+        repeated = self._kept(files, name, "repeated", repeated_files, through((REPEATED,)))
         plain = self._kept(files, name[1:], "plain", plain_files, through(PLAIN))
-        words = self._kept(
-            files, name[1:], "words", (word_code, plain_code, coloured_code), properties
-        )
+        words = self._kept(files, name[1:], "words", (word_code, *coloured_files), properties)
         return repeated | patches | plain, words
 
     def _kept(
